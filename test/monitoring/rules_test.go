@@ -30,6 +30,7 @@ const healthy = `load 1m
 	aggregator_unavailable_apiservice{name="v1alpha1.gc.winnow.dev"} 0x180
 	winnow_serving_certificate_expiration_timestamp_seconds{instance="a"} 31536000x180
 	winnow_tracker_clock_in_doubt{instance="a"} 0x180
+	winnow_tracker_unconfirmed{instance="a"} 0x180
 	winnow_tracker_clock_skew_seconds{instance="a"} -2x180
 	winnow_readings_total{result="agreed"} 0+120x180
 	winnow_readings_total{result="failed"} 0+1x180
@@ -68,6 +69,9 @@ func TestAlerts(t *testing.T) {
 		},
 		"clocks in doubt": {
 			series: replaced(`winnow_tracker_clock_in_doubt{instance="a"}`, "1x180"), after: time.Minute, want: "WinnowClockInDoubt",
+		},
+		"nothing is confirmed": {
+			series: replaced(`winnow_tracker_unconfirmed{instance="a"}`, "1x180"), after: time.Minute, want: "WinnowUnconfirmed",
 		},
 		"clocks apart": {
 			series: replaced(`winnow_tracker_clock_skew_seconds{instance="a"}`, "-15x180"),

@@ -71,6 +71,7 @@ type Controller struct {
 	loop
 	config   Config
 	cluster  kubernetes.Interface
+	dated    metadata.Interface // whose answers have a Date; see withDate
 	replica  replica
 	kinds    *discovery.Follower
 	observer *observe.Observer
@@ -109,38 +110,35 @@ func New(c Config) (*Controller, error) {
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
 		StartSuspended: c.StartSuspended,
 	}, now.Now)
-	served, err := newFollower(c, dating, objects, policies.GcV1alpha1(), t, now)
+	out := &Controller{config: c, cluster: cluster, dated: dating, replica: t}
+	if out.kinds, err = newFollower(c, dating, objects, policies.GcV1alpha1(), t, now, out.wentBack); err != nil {
+		return nil, err
+	}
+	reader, err := newReader(c, dating, cluster, out.kinds.Confirm, out.wentBack)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := newReader(c, dating, cluster, served.Confirm)
-	if err != nil {
-		return nil, err
-	}
-	writer := status.New(status.Config{
-		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: served.Served, Instance: c.Instance,
+	out.status = status.New(status.Config{
+		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: out.kinds.Served, Instance: c.Instance,
 	})
-	return &Controller{
-		loop: loop{
-			clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now),
-			limit: deleter.NewLimit(c.ConcurrentDeletions), gone: writer.Gone,
-			usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
-		},
-		config: c, cluster: cluster, replica: t, kinds: served,
-		observer: observe.New(observe.Config{
-			Tracker: t, Policies: policies.GcV1alpha1(), Marks: objects, Client: observed, Metadata: dating, Clock: now,
-			FirstLists: c.FirstLists,
-		}),
-		status:   writer,
-		marks:    marks.NewWriter(t, objects, now),
-		forecast: forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now}),
-	}, nil
+	out.observer = observe.New(observe.Config{
+		Tracker: t, Policies: policies.GcV1alpha1(), Marks: objects, Client: observed, Metadata: dating, Clock: now,
+		WentBack: out.wentBack, FirstLists: c.FirstLists,
+	})
+	out.loop = loop{
+		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now),
+		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.status.Gone,
+		usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
+	}
+	out.marks = marks.NewWriter(t, objects, now)
+	out.forecast = forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now})
+	return out, nil
 }
 
 // newFollower returns what gives the tracker the table of kinds.
 func newFollower(
 	c Config, definitions metadata.Interface, services dynamic.Interface, own gcclient.GcV1alpha1Interface, t *tracker.Tracker,
-	now clock.Clock,
+	now clock.Clock, wentBack func(error),
 ) (*discovery.Follower, error) {
 	served, err := clientdiscovery.NewDiscoveryClientForConfig(client(c.Cluster, c.UserAgent, ""))
 	if err != nil {
@@ -150,7 +148,7 @@ func newFollower(
 		Reader: discovery.Reader{
 			Discovery: served, APIServices: services, Schemas: openapi.NewClientWithContext(served.RESTClient()),
 		},
-		Metadata: definitions, Lifecycles: own.ResourceLifecycles(), Tracker: t, Clock: now,
+		Metadata: definitions, Lifecycles: own.ResourceLifecycles(), Tracker: t, Clock: now, WentBack: wentBack,
 	})
 }
 
@@ -252,6 +250,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	observing.Go(func() { c.kinds.Run(ctx) })
 	observing.Go(func() { c.observer.Run(ctx) })
 	observing.Go(func() { c.keepUp(ctx) })
+	observing.Go(func() { c.look(ctx) })
 	// A leader must know which holds the replicas before it have found.
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
 		return nil // told to end before that

@@ -26,6 +26,8 @@ const (
 	rereadMost     = time.Second
 	// compareEvery is how often a reading is compared with memory, while memory is behind and nothing wakes the loop.
 	compareEvery = 20 * time.Millisecond
+	// relistAfter is for how long no reading must have agreed with memory before policies and namespaces are listed again.
+	relistAfter = 5 * time.Second
 	// pauseMost bounds for how long one answer can stop all deletes. The object of this answer waits as long as the server asked.
 	pauseMost = 10 * time.Second
 )
@@ -40,6 +42,8 @@ type loop struct {
 	deleter sender
 	usage   usageReader
 	limit   *deleter.Limit
+	// relist has policies and namespaces listed again.
+	relist func()
 	// gone receives the deletions whose objects are gone.
 	gone func([]deletion.Gone)
 }
@@ -55,6 +59,9 @@ type dispatcher struct {
 	unconfirmed *freshness.ConsistentRead
 	nextRead    time.Time
 	failures    int
+	// disagreeing is since when readings have not agreed with memory, or since when policies and namespaces were last listed again because
+	// of that; zero if the last one has agreed.
+	disagreeing time.Time
 }
 
 // readResult is what a reader answered.
@@ -134,6 +141,7 @@ func (d *dispatcher) wasRead(ctx context.Context, r readResult) {
 	}
 	d.nextRead = d.clock.Now().Add(min(retryReadAfter<<min(d.failures, 10), rereadMost))
 	d.failures++
+	d.tracker.ReadFailed(r.err.Error(), d.clock.Now())
 	metrics.Readings.WithLabelValues("failed").Inc()
 	if ctx.Err() == nil {
 		klog.FromContext(ctx).Error(r.err, "Deleting nothing until policies and namespaces can be read")
@@ -147,14 +155,28 @@ func (d *dispatcher) confirm(ctx context.Context, now time.Time) {
 	case r == nil:
 		return
 	case now.Sub(r.Began) >= freshness.For:
-		metrics.Readings.WithLabelValues("disagreed").Inc()
+		d.disagreed(r.Began, now)
 		klog.FromContext(ctx).Info("Deleting nothing until the watches of policies and namespaces have caught up with what is stored")
 	case !d.tracker.ConfirmFresh(*r, now):
 		return
 	default:
+		d.disagreeing = time.Time{}
 		metrics.Readings.WithLabelValues("agreed").Inc()
 	}
 	d.unconfirmed = nil
+}
+
+// disagreed handles a reading that memory did not agree with in time. Memory recovers from whatever the watches have missed.
+func (d *dispatcher) disagreed(began, now time.Time) {
+	metrics.Readings.WithLabelValues("disagreed").Inc()
+	d.tracker.ReadFailed("", now)
+	switch {
+	case d.disagreeing.IsZero():
+		d.disagreeing = began
+	case now.Sub(d.disagreeing) >= relistAfter:
+		d.disagreeing = now
+		d.relist()
+	}
 }
 
 // startDeletes takes as many orders as the limit allows.

@@ -114,7 +114,9 @@ func TestDispatchContinuesOnceMemoryIsFresh(t *testing.T) {
 		},
 		"memory is behind": func(w *world) func() {
 			w.do(func() { w.generation = 2 })
-			return func() { w.do(func() { w.generation = 1 }) }
+			return func() { // The watch reports it.
+				w.tracker.SetPolicy(testbuilders.Policy("p").Default("0s").Generation(2).Version("11").Obj(), w.time.Now())
+			}
 		},
 		"another replica leads": func(w *world) func() {
 			other, us := "replica-2", instance

@@ -42,7 +42,7 @@ func newLoop(t *testing.T, deletesAtOnce int, seed uint64) *fakedLoop {
 	}}
 	return &fakedLoop{policy: p, tracker: tr, reader: r, deleter: d, loop: &loop{
 		clock: clock.RealClock{}, tracker: tr, reader: r, deleter: d, limit: deleter.NewLimit(deletesAtOnce),
-		gone: func([]deletion.Gone) {},
+		relist: func() { tr.do(func() { tr.relists++ }) }, gone: func([]deletion.Gone) {},
 	}}
 }
 
@@ -128,6 +128,12 @@ type fakeTracker struct {
 	taken    int
 
 	compared []time.Duration // how old each reading was when it was compared with memory
+	failed   []string        // what was said of the readings that failed; empty for those that did not agree
+	relists  int             // how often policies and namespaces were to be listed again
+}
+
+func (f *fakeTracker) ReadFailed(why string, _ time.Time) {
+	f.do(func() { f.failed = append(f.failed, why) })
 }
 
 // catchUp makes memory know the last write.

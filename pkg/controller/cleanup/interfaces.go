@@ -33,6 +33,8 @@ type orders interface {
 	// ConfirmFresh reports whether memory is at least as new as a reading. Take, Retake and Rejudge return orders only if that was so for a
 	// reading that began less than freshness.For ago.
 	ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool
+	// ReadFailed records that a reading has failed, or with an empty why that it has not agreed in time.
+	ReadFailed(why string, now time.Time)
 	Take(now time.Time) (*deletion.Order, bool)
 	// Retake returns the order that replaces o, for the state that was read; false if that state must not be deleted now.
 	Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool)
@@ -54,6 +56,8 @@ type replica interface {
 	Expire(now time.Time) (more bool)
 	Step(now time.Time) (more bool)
 	Behind() <-chan struct{}
+	// CompareClocks takes in the date of an answer of the API server.
+	CompareClocks(date, began, now time.Time)
 
 	Totals(now time.Time) report.Totals
 	NamedResources() sets.Set[string]

@@ -41,6 +41,8 @@ type reader struct {
 	cluster  kubernetes.Interface
 	instance string
 	election componentbaseconfig.LeaderElectionConfiguration
+	// history is of the readings before. Only one is under way at a time.
+	history history
 }
 
 var errNotLeading = errors.New("the lease names another replica")
@@ -48,7 +50,7 @@ var errNotLeading = errors.New("the lease names another replica")
 // newReader makes a reader whose answers from the cluster have a Date.
 func newReader(
 	c Config, dated metadata.Interface, cluster kubernetes.Interface,
-	confirmLifecycles func(map[types.NamespacedName]freshness.Revision) error,
+	confirmLifecycles func(map[types.NamespacedName]freshness.Revision) error, wentBack func(error),
 ) (*reader, error) {
 	own, err := metadata.NewForConfig(client(c.Loopback, c.UserAgent, ""))
 	if err != nil {
@@ -61,6 +63,7 @@ func newReader(
 		lifecycles:        contents(own, ours("resourcelifecycles"), specRevision), // There are few.
 		confirmLifecycles: confirmLifecycles,
 		cluster:           cluster, instance: c.Instance, election: c.LeaderElection,
+		history: history{wentBack: wentBack},
 	}
 	if b := c.Barriers; b != nil {
 		r.policies, r.clusterPolicies = barrier(policies, b.Policies), barrier(clusterPolicies, b.ClusterPolicies)
@@ -102,6 +105,14 @@ func (r *reader) read(ctx context.Context, began time.Time) (freshness.Consisten
 		return freshness.ConsistentRead{}, err
 	}
 	out.ServerTime = date
+	for c, version := range map[freshness.Collection]string{
+		freshness.Policies: out.Policies.Version, freshness.ClusterPolicies: out.ClusterPolicies.Version,
+		freshness.Namespaces: out.Namespaces.Version,
+	} {
+		if err := r.history.follow(c.String(), version); err != nil {
+			return freshness.ConsistentRead{}, err
+		}
+	}
 	return out, nil
 }
 

@@ -224,7 +224,7 @@ func newWorld(t *testing.T) *world {
 	return &world{T: t, server: s, tracker: tr, reader: r, Controller: &Controller{
 		loop: loop{
 			clock: s.time, tracker: tr, reader: r, deleter: deleter.New(cluster, "winnow/test", s.time), limit: deleter.NewLimit(1),
-			gone: writer.Gone,
+			relist: func() {}, gone: writer.Gone,
 		},
 		config: Config{LeaderElection: election}, cluster: cluster, replica: tr, status: writer,
 	}}
@@ -240,7 +240,8 @@ func listReader(
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newReader(Config{Loopback: config, Instance: instance, LeaderElection: election}, metadata, cluster, answerLifecycles(nil))
+	r, err := newReader(Config{Loopback: config, Instance: instance, LeaderElection: election}, metadata, cluster, answerLifecycles(nil),
+		func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -29,6 +28,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/inorder"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -43,6 +43,8 @@ type Config struct {
 	Lifecycles gcclient.ResourceLifecycleInterface
 	Tracker    Tracker
 	Clock      clock.Clock
+	// WentBack is called if a consistent read shows that the store has gone back; StartAnew must follow. It may be called several times.
+	WentBack func(error)
 }
 
 // Tracker takes in tables of kinds.
@@ -58,6 +60,7 @@ type Follower struct {
 	lifecycles cache.Store
 	// changed receives when a lifecycle has changed, and definitions when a CustomResourceDefinition has.
 	changed, definitions chan struct{}
+	anew                 chan error // receives when everything must be observed anew
 	last                 atomic.Pointer[answer]
 	// unread is why the last reading failed. Then there may be resources of which nothing is known.
 	unread error
@@ -75,7 +78,8 @@ func New(c Config) (*Follower, error) {
 	}
 	return &Follower{
 		Config: c, catalog: catalog, lifecycles: cache.NewStore(cache.MetaNamespaceKeyFunc),
-		changed: make(chan struct{}, 1), definitions: make(chan struct{}, 1), convert: convert,
+		changed: make(chan struct{}, 1), definitions: make(chan struct{}, 1),
+		anew: make(chan error, 1), convert: convert,
 	}, nil
 }
 
@@ -126,28 +130,47 @@ func (f *Follower) start(ctx context.Context) error {
 
 // Run keeps the table up to date until ctx ends.
 func (f *Follower) Run(ctx context.Context) {
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { f.follow(ctx) })
+	for ctx.Err() == nil {
+		f.observe(ctx)
+	}
+}
+
+// StartAnew has lifecycles and definitions listed anew, because the store has gone back.
+func (f *Follower) StartAnew(why error) {
+	select {
+	case f.anew <- why:
+	default:
+	}
+}
+
+// observe lists and watches lifecycles and definitions until ctx ends, or until that must begin anew.
+func (f *Follower) observe(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
 	var reflectors sync.WaitGroup
 	defer reflectors.Wait()
+	defer cancel()
 	run := func(name string, lw cache.ListerWatcher, example any, store cache.ReflectorStore) {
 		r := cache.NewReflectorWithOptions(lw, example, store, cache.ReflectorOptions{Name: name})
 		reflectors.Go(func() { r.RunWithContext(ctx) })
 	}
-	run("resourcelifecycles", cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	lifecycles := inorder.New("resourcelifecycles", f.Clock, f.WentBack)
+	run("resourcelifecycles", cache.ToListWatcherWithWatchListSemantics(lifecycles.ListWatch(
+		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return f.Lifecycles.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return f.Lifecycles.Watch(ctx, o)
-		},
-	}, f.Lifecycles), &v1alpha1.ResourceLifecycle{}, signalling{f.lifecycles, f.changed})
-	definitions := f.Metadata.Resource(definitionsResource)
-	run("customresourcedefinitions", cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return definitions.List(ctx, o)
-		},
-		WatchFuncWithContext: definitions.Watch,
-	}, f.Metadata), &metav1.PartialObjectMetadata{}, signalling{cache.NewStore(cache.MetaNamespaceKeyFunc), f.definitions})
-	f.follow(ctx)
+		}, f.Lifecycles.Watch,
+	), f.Lifecycles), &v1alpha1.ResourceLifecycle{}, signalling{f.lifecycles, f.changed})
+	resource := f.Metadata.Resource(definitionsResource)
+	definitions := inorder.New("customresourcedefinitions", f.Clock, f.WentBack)
+	run("customresourcedefinitions", cache.ToListWatcherWithWatchListSemantics(definitions.ListWatch(
+		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) }, resource.Watch,
+	), f.Metadata), &metav1.PartialObjectMetadata{}, signalling{cache.NewStore(cache.MetaNamespaceKeyFunc), f.definitions})
+	select {
+	case <-ctx.Done():
+	case <-f.anew:
+	}
 }
 
 // follow reads what the cluster serves from time to time and after each change of a CustomResourceDefinition.

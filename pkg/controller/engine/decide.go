@@ -124,6 +124,8 @@ func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision,
 		return hold(policy.ReasonHeld, held.ID)
 	case e.fresh.ClockDoubt() != "":
 		return hold(policy.ReasonClockInDoubt, e.fresh.ClockDoubt())
+	case e.fresh.Unconfirmed() != "":
+		return hold(policy.ReasonUnobserved, e.fresh.Unconfirmed())
 	case unobserved != "":
 		return hold(policy.ReasonUnobserved, unobserved)
 	case len(ns.changes) > 0 && rec.clearance == uncleared:

@@ -284,9 +284,8 @@ func TestReplacePolicies(t *testing.T) {
 	if got := len(w.Reports(testbuilders.Home)); got != 2 {
 		t.Errorf("%d reports, want 2", got)
 	}
-	// A list may be older than memory. Then the list applies until a reading shows that it is old.
-	w.ReplacePolicies([]*gc.CleanupPolicy{ttlPolicy("3h", 0).Obj()}, "1", w.now)
-	w.decided("a", policy.Wait, policy.ReasonNotDue)
+	w.ReplacePolicies([]*gc.CleanupPolicy{ttlPolicy("3h", 0).Obj()}, "1", w.now) // It is older than memory.
+	w.decided("a", policy.Delete, policy.ReasonExpired)
 }
 
 func TestPolicyNamespaces(t *testing.T) {

@@ -68,13 +68,14 @@ type Engine struct {
 	namespaces      map[string]*namespace
 	clusterPolicies []*policyState // by name
 	quotas          quotas
-	watches         freshness.Watches
-	failing         failing
-	fresh           freshness.Freshness
-	recreations     recreations
-	usage           *usage.Tracker[*record]
-	unmarked        sets.Set[string] // namespaces for which other marks may have to be stored than are
-	marksListed     bool             // the stored marks were listed
+	restoring
+	watches     freshness.Watches
+	failing     failing
+	fresh       freshness.Freshness
+	recreations recreations
+	usage       *usage.Tracker[*record]
+	unmarked    sets.Set[string] // namespaces for which other marks may have to be stored than are
+	marksListed bool             // the stored marks were listed
 	// copiedUsages are the usages of the objects of a Snapshot; nil in any other engine.
 	copiedUsages map[types.UID]lifecycle.Usage
 
@@ -129,6 +130,7 @@ func New(c Config) *Engine {
 		protected:    sets.New(alwaysProtected...).Insert(c.Protected...),
 		records:      newIndex(),
 		cronJobs:     map[types.UID]*lifecycle.CronJob{},
+		restoring:    newRestoring(),
 		dependents:   map[types.UID]sets.Set[*record]{},
 		namespaces:   map[string]*namespace{},
 		quotas:       newQuotas(),

@@ -11,6 +11,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
+// olderVersion reports whether a resource version is older than another one of the same collection.
+func olderVersion(rv, other string) bool {
+	return freshness.ParseVersion(rv) < freshness.ParseVersion(other)
+}
+
 // ObservePolicies records that the watch of policies has reached resource version rv.
 func (e *Engine) ObservePolicies(rv string) { e.seen(freshness.Policies, rv) }
 
@@ -29,14 +34,30 @@ func (e *Engine) seen(c freshness.Collection, rv string) {
 // ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree. If so, Take may return
 // orders until freshness.For after the read began.
 func (e *Engine) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
-	if e.fresh.CompareClocks(r, now) {
-		e.rejudgeAll(now)
-	}
+	e.CompareClocks(r.ServerTime, r.Began, now)
 	if !e.fresh.Confirm(r, e.same) {
 		return false
 	}
+	e.updateUnconfirmed(now)
 	e.effects.Due = true
 	return true
+}
+
+// CompareClocks compares the clock of the API server, which is date in the answer to a request that began before now, with the clock here.
+func (e *Engine) CompareClocks(date, began, now time.Time) {
+	if e.fresh.CompareClocks(date, began, now) {
+		e.rejudgeAll(now)
+	}
+}
+
+// ReadFailed records that a consistent read has failed, or that it has not agreed with memory in time. why is empty for the latter.
+func (e *Engine) ReadFailed(why string, now time.Time) { e.fresh.Failed(why, now) }
+
+// updateUnconfirmed holds everything while no consistent read has agreed with memory for too long, so that people see why nothing goes.
+func (e *Engine) updateUnconfirmed(now time.Time) {
+	if e.fresh.UpdateUnconfirmed(now, e.following) {
+		e.rejudgeAll(now)
+	}
 }
 
 // same reports whether memory has exactly the revisions of a collection that were read.

@@ -290,6 +290,11 @@ func quota(n int64) *Quota {
 
 func TestQuotasChangeLimits(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)))
+	quota := func(n int64) *Quota {
+		q := quota(n)
+		q.ResourceVersion = w.next()
+		return q
+	}
 	w.upsert(jobs(time.Minute, "a", "b", "c")...)
 	w.takes()
 	w.ReplaceQuotas(nil, w.now)

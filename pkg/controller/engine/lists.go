@@ -26,13 +26,20 @@ type List struct {
 	earlier map[*Merge]bool
 	// waiting are the namespaces with objects whose match conditions are evaluated later.
 	waiting map[*namespace]bool
+	// anew is set if the store has gone back since the resource was last listed: then every state of the list replaces memory.
+	anew bool
+	// behind are states of the list that are older than memory. If the list itself is newer than memory, the store has gone back.
+	behind []*facts.Compact
 	// toUnmark are the records that may still be flagged as listed by an earlier list, unchecked those that End has not looked at yet.
 	toUnmark, unchecked *cursor
 }
 
 // BeginList begins a list of all objects of a resource. It abandons an earlier list of the resource that has not ended.
 func (e *Engine) BeginList(resource string) *List {
-	l := &List{engine: e, resource: resource, covered: map[*namespace]Covering{}, earlier: map[*Merge]bool{}, toUnmark: e.records.cursor()}
+	l := &List{
+		engine: e, resource: resource, covered: map[*namespace]Covering{}, earlier: map[*Merge]bool{}, toUnmark: e.records.cursor(),
+		anew: e.anew.Has(resource),
+	}
 	for _, ns := range e.namespaces {
 		maps.Copy(l.earlier, ns.merges)
 		if ns.covers(resource) {
@@ -66,6 +73,12 @@ func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact)
 		return page
 	}
 	for i, compact := range page {
+		rec := l.engine.records.get(compact.UID())
+		if rec != nil && l.anew {
+			rec.setBack()
+		} else if rec != nil && compact.ResourceVersion < rec.ResourceVersion {
+			l.behind = append(l.behind, compact)
+		}
 		l.engine.upsert(compact, now)
 		if rec := l.engine.records.get(compact.UID()); rec != nil {
 			rec.flags.set(listed, true)
@@ -98,7 +111,7 @@ func (l *List) End(rv uint64, now time.Time) (more bool) {
 	if !l.open() {
 		return false
 	}
-	if !l.unmark() {
+	if !l.unmark() || !l.takeBehind(rv, now) {
 		return true
 	}
 	if l.unchecked == nil {
@@ -114,6 +127,7 @@ func (l *List) End(rv uint64, now time.Time) (more bool) {
 		}
 	}
 	l.close()
+	e.anew.Delete(l.resource)
 	for ns, covering := range l.covered {
 		if l.covers(ns) && !l.waiting[ns] {
 			ns.listed[l.resource] = covering
@@ -121,6 +135,32 @@ func (l *List) End(rv uint64, now time.Time) (more bool) {
 	}
 	e.assessPending(now)
 	return false
+}
+
+// takeBehind sets records back to the states of the list if the list, at resource version rv, is newer than memory, as many as the budget
+// allows. It reports whether that is done.
+func (l *List) takeBehind(rv uint64, now time.Time) bool {
+	for len(l.behind) > 0 {
+		compact := l.behind[0]
+		l.behind = l.behind[1:]
+		if rec := l.engine.records.get(compact.UID()); rec != nil && rec.ResourceVersion <= rv && rec.ResourceVersion > compact.ResourceVersion {
+			rec.setBack()
+			l.engine.upsert(compact, now)
+		}
+		if l.engine.spent(l.engine.workIn(compact.Namespace)) {
+			return false
+		}
+	}
+	return true
+}
+
+// setBack makes any state of the object newer than memory, because the store has gone back. What became of earlier deletes is not known.
+func (rec *record) setBack() {
+	rec.ResourceVersion = 0
+	if rec.extra != nil {
+		rec.extra.accepted, rec.extra.notFound = nil, false
+		rec.extra.retry.Reset()
+	}
 }
 
 // supersede makes merges skip states that are older than the list: the merges that began before it, and those of namespaces that it covers.
@@ -137,7 +177,7 @@ func (l *List) supersede(rv uint64) {
 // lacks reports whether the object of a record is gone, because the list at resource version rv should contain it and does not.
 func (l *List) lacks(rec *record, rv uint64) bool {
 	switch {
-	case rec.removed(), rec.Resource != l.resource, rec.flags.has(listed), rec.ResourceVersion > rv:
+	case rec.removed(), rec.Resource != l.resource, rec.flags.has(listed), rec.ResourceVersion > rv && !l.anew:
 		return false
 	}
 	return l.covers(rec.ns)

@@ -29,11 +29,12 @@ func (m *Marks) Len() int { return len(m.Unused) + len(m.Finished) }
 // MaxMarks is how many objects one Marks has at most, so that it can be stored.
 const MaxMarks = 5000
 
-// SetMarks handles a new state of stored marks.
+// SetMarks handles a new state of stored marks. It ignores states that are older than memory.
 func (e *Engine) SetMarks(m *Marks, now time.Time) {
 	ns := e.namespace(m.Namespace)
-	if before := ns.marks[m.Name]; before != nil && before.ResourceVersion == m.ResourceVersion {
-		return // They were listed again.
+	before := ns.marks[m.Name]
+	if before != nil && (before.ResourceVersion == m.ResourceVersion || olderVersion(m.ResourceVersion, before.ResourceVersion)) {
+		return // They were listed again, or are reported once more.
 	}
 	if ns.marks == nil {
 		ns.marks = map[string]*Marks{}

@@ -108,7 +108,9 @@ func (e *simulation) policy(t *rapid.T) {
 		p.UID += types.UID("-" + p.ResourceVersion)
 		e.Policies = append(e.Policies, p)
 	case rapid.IntRange(0, 3).Draw(t, "delete") == 0:
-		e.both(func(t *driver) { t.RemovePolicy(e.Policies[i], e.Now) })
+		removed := e.Policies[i].DeepCopy()
+		removed.ResourceVersion = p.ResourceVersion
+		e.both(func(t *driver) { t.RemovePolicy(removed, e.Now) })
 		e.Policies = slices.Delete(e.Policies, i, i+1)
 		e.changed(simChange{})
 		return
@@ -131,7 +133,9 @@ func (e *simulation) clusterPolicy(t *rapid.T) {
 		e.ClusterPolicies = append(e.ClusterPolicies, p)
 	case rapid.IntRange(0, 3).Draw(t, "delete") == 0:
 		uid := e.ClusterPolicies[i].UID
-		e.both(func(t *driver) { t.RemoveClusterPolicy(e.ClusterPolicies[i], e.Now) })
+		removed := e.ClusterPolicies[i].DeepCopy()
+		removed.ResourceVersion = p.ResourceVersion
+		e.both(func(t *driver) { t.RemoveClusterPolicy(removed, e.Now) })
 		e.ClusterPolicies = slices.Delete(e.ClusterPolicies, i, i+1)
 		e.changed(simChange{wide: uid})
 		return

@@ -153,8 +153,11 @@ func (ns *namespace) selectedBy(selector labels.Selector) bool {
 	return ns.known && !ns.protected && selector.Matches(ns.labels)
 }
 
-// SetNamespace handles new metadata of a namespace.
+// SetNamespace handles new metadata of a namespace. It ignores those that are older than memory.
 func (e *Engine) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	if e.fresh.Replays(freshness.Namespaces, m.ResourceVersion) {
+		return
+	}
 	e.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
 	e.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
 	if ns := e.setNamespace(m, false, now); ns != nil {
@@ -164,6 +167,9 @@ func (e *Engine) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 
 // RemoveNamespace handles the removal of a namespace.
 func (e *Engine) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	if e.fresh.Replays(freshness.Namespaces, m.ResourceVersion) {
+		return
+	}
 	e.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
 	e.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
 	if ns := e.removeNamespace(m.Name); ns != nil {
@@ -173,7 +179,11 @@ func (e *Engine) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time)
 
 // ReplaceNamespaces replaces all namespaces by those of a list at resource version rv; see ReplacePolicies.
 func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv string, now time.Time) {
-	first := !e.fresh.Listed(freshness.Namespaces)
+	if e.fresh.Replays(freshness.Namespaces, rv) {
+		e.fresh.Revoke()
+		return
+	}
+	first := !e.fresh.Listed(freshness.Namespaces) && !e.replacing.Has(freshness.Namespaces)
 	e.fresh.Relisted(freshness.Namespaces, rv)
 	listed, changed := sets.New[string](), sets.New[*namespace]()
 	for _, m := range all {
@@ -186,6 +196,7 @@ func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv strin
 		}
 	}
 	changed.Delete(nil)
+	e.replacing.Delete(freshness.Namespaces)
 	e.evaluateChanges(changed.UnsortedList(), now)
 }
 
@@ -193,6 +204,7 @@ func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv strin
 // set for the first list of namespaces.
 func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now time.Time) *namespace {
 	ns := e.namespace(m.Name)
+	e.namespaceWentBack(ns, m)
 	before, wasExcluded, wasKnown := ns.derived, ns.excluded(), ns.known
 	ns.terminating = m.DeletionTimestamp != nil
 	ns.protected = e.protected.Has(m.Name) || gc.Protects(m.Labels)

@@ -20,12 +20,16 @@ func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 
 // Remove handles the removal of an object; compact is the object's last known state.
 func (e *Engine) Remove(compact *facts.Compact, now time.Time) {
+	rec := e.records.get(compact.UID())
+	if rec != nil && compact.ResourceVersion < rec.ResourceVersion {
+		return // An object that is gone does not change any more.
+	}
 	if ns, ok := e.namespaces[compact.Namespace]; ok {
 		for m := range ns.merges {
 			m.gone.Insert(compact.UID())
 		}
 	}
-	if rec := e.records.get(compact.UID()); rec != nil {
+	if rec != nil {
 		e.remove(rec, now)
 		e.checkHolds(now)
 	}

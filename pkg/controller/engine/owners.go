@@ -11,9 +11,13 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// SetCronJob handles a new state of a CronJob.
+// SetCronJob handles a new state of a CronJob. It ignores states that are older than memory.
 func (e *Engine) SetCronJob(cj *lifecycle.CronJob, now time.Time) {
-	e.setCronJob(e.cronJobs[cj.UID], cj, now)
+	before := e.cronJobs[cj.UID]
+	if before != nil && olderVersion(cj.ResourceVersion, before.ResourceVersion) {
+		return
+	}
+	e.setCronJob(before, cj, now)
 }
 
 // setCronJob stores a state of a CronJob, and judges its Jobs if they may be affected. before is nil if the CronJob is new.

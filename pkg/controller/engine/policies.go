@@ -103,8 +103,11 @@ func contentOf(spec any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// SetPolicy handles a new state of a policy.
+// SetPolicy handles a new state of a policy. It ignores states that are older than memory.
 func (e *Engine) SetPolicy(o ObservedPolicy, now time.Time) {
+	if e.fresh.Replays(collectionOf(o.Stored), o.ResourceVersion) {
+		return
+	}
 	e.fresh.Seen(collectionOf(o.Stored), o.ResourceVersion)
 	if affected := e.setPolicy(o); len(affected) > 0 {
 		e.policiesChanged(affected, now)
@@ -113,14 +116,21 @@ func (e *Engine) SetPolicy(o ObservedPolicy, now time.Time) {
 
 // RemovePolicy handles the removal of a policy. p has the resource version of the removal.
 func (e *Engine) RemovePolicy(p policy.Stored, now time.Time) {
+	if e.fresh.Replays(collectionOf(p), p.ResourceVersion) {
+		return
+	}
 	e.fresh.Seen(collectionOf(p), p.ResourceVersion)
 	e.fresh.Changed(collectionOf(p), p.ResourceVersion)
 	e.policiesChanged(e.removePolicy(p.NamespacedName()), now)
 }
 
-// ReplacePolicies replaces all policies of one kind by those of a list at resource version rv. The list may be older than memory, so
-// nothing is deleted until a consistent read agrees with memory again.
+// ReplacePolicies replaces all policies of one kind by those of a list at resource version rv. Nothing is deleted until a consistent read
+// agrees with memory again. A list that is older than memory has no other effect.
 func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy, rv string, now time.Time) {
+	if e.fresh.Replays(kind, rv) {
+		e.fresh.Revoke()
+		return
+	}
 	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
 	for _, o := range all {
 		listed.Insert(o.NamespacedName())
@@ -128,9 +138,11 @@ func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy
 	}
 	for _, ps := range e.policiesOf(kind) {
 		if name := ps.stored.NamespacedName(); !listed.Has(name) {
+			e.policyWentBack(ps.stored, policy.Stored{})
 			affected.Insert(e.removePolicy(name).UnsortedList()...)
 		}
 	}
+	e.replacing.Delete(kind)
 	e.fresh.Relisted(kind, rv)
 	e.policiesChanged(affected, now)
 }
@@ -173,6 +185,9 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 	ps, before, created := e.storePolicy(o)
 	sameGeneration := !created && before.Generation == o.Generation
 	contentChanged := ps.setContent(o, sameGeneration)
+	if !sameGeneration || contentChanged {
+		e.policyWentBack(before, o.Stored)
+	}
 	if created && e.fresh.Listed(collectionOf(o.Stored)) && !e.following {
 		ps.noteRestored(o)
 	}

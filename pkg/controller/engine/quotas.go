@@ -64,7 +64,7 @@ func (q *quotas) smallest(namespace, resource string) (least int64, ok bool) {
 	return least, ok
 }
 
-// SetQuota handles a new state of a quota.
+// SetQuota handles a new state of a quota. It ignores states that are older than memory.
 func (e *Engine) SetQuota(q *Quota, now time.Time) {
 	if ns := e.setQuota(q); ns != nil {
 		e.evaluateChanges([]*namespace{ns}, now)
@@ -113,6 +113,9 @@ func (e *Engine) setQuota(q *Quota) *namespace {
 		e.quotas.byNamespace[q.Namespace] = quotas
 	}
 	before := quotas[q.Name]
+	if before != nil && olderVersion(q.ResourceVersion, before.ResourceVersion) {
+		return nil
+	}
 	quotas[q.Name] = q
 	if before != nil && maps.Equal(before.Counts, q.Counts) {
 		return nil
@@ -122,6 +125,9 @@ func (e *Engine) setQuota(q *Quota) *namespace {
 
 // removeQuota removes a quota, and returns the namespace if its objects must be judged again; nil otherwise.
 func (e *Engine) removeQuota(q *Quota) *namespace {
+	if before := e.quotas.byNamespace[q.Namespace][q.Name]; before == nil || olderVersion(q.ResourceVersion, before.ResourceVersion) {
+		return nil
+	}
 	delete(e.quotas.byNamespace[q.Namespace], q.Name)
 	if len(e.quotas.byNamespace[q.Namespace]) == 0 {
 		delete(e.quotas.byNamespace, q.Namespace)

@@ -22,6 +22,10 @@ type tally struct {
 	gone     map[types.UID]bool
 }
 
+func newTally() tally {
+	return tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*deletion.Order{}, map[types.UID]bool{}}
+}
+
 // audit compares the reports with the cluster, if all events are delivered and no order is in flight.
 func (m *machine) audit(t *rapid.T) {
 	skipUnless(t, m.covered && m.policies.allDelivered() && m.namespaces.allDelivered() && m.jobs.allDelivered() && len(m.orders)+len(m.answers) == 0)

@@ -54,7 +54,7 @@ func newMachine(covered bool) *machine {
 		cluster: &cluster{
 			now: testbuilders.Now,
 		}, driver: newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
-		tally: tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*deletion.Order{}, map[types.UID]bool{}},
+		tally: newTally(),
 	}
 	m.driver.ReplaceCronJobs(nil, m.now)
 	allListed(m.driver)
@@ -85,6 +85,7 @@ func (m *machine) run(t *rapid.T) {
 		"deliver job":       func(t *rapid.T) { skipUnless(t, !m.jobs.allDelivered()); m.deliverJob() },
 		"deliver all":       func(*rapid.T) { m.deliverAll() },
 		"list policies":     m.listPolicies,
+		"replay":            m.replay,
 		"list namespaces":   m.listNamespaces,
 		"list jobs":         m.listJobs,
 		"cover":             func(*rapid.T) { m.cover() },

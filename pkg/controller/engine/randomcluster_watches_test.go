@@ -51,6 +51,30 @@ func (m *machine) deliverJob() {
 	}
 }
 
+// replay delivers an event that was delivered before once more, which changes nothing.
+func (m *machine) replay(t *rapid.T) {
+	event := func(delivered int) int { return rapid.IntRange(0, delivered-1).Draw(t, "event") }
+	switch {
+	case m.policies.delivered > 0 && rapid.Bool().Draw(t, "a policy"):
+		m.redeliver(&m.policies.delivered, event(m.policies.delivered), m.deliverPolicy)
+	case m.namespaces.delivered > 0 && rapid.Bool().Draw(t, "a namespace"):
+		m.redeliver(&m.namespaces.delivered, event(m.namespaces.delivered), m.deliverNamespace)
+	case m.jobs.delivered > 0:
+		e := m.jobs.events[event(m.jobs.delivered)]
+		now := m.jobs.after(m.jobs.delivered)[e.key]
+		if e.state != nil && now != nil && now.uid == e.state.uid { // Of what is gone, package inorder passes on nothing.
+			m.driver.Upsert(facts.Compress(realJob(e.state)), m.now)
+		}
+	}
+}
+
+func (m *machine) redeliver(delivered *int, event int, deliver func()) {
+	before, tally := *delivered, m.tally
+	*delivered, m.tally = event, newTally()
+	deliver()
+	*delivered, m.tally = before, tally
+}
+
 // deliverAll delivers all events, and then a bookmark on each watch.
 func (m *machine) deliverAll() {
 	for !m.policies.allDelivered() {
@@ -67,25 +91,27 @@ func (m *machine) deliverAll() {
 	m.driver.ObserveNamespaces(strconv.Itoa(m.version))
 }
 
-// listPolicies starts the watch over with a list, which may be older than the events that were delivered.
+// listPolicies starts the watch over with a list. If it is older than the events that were delivered, it changes nothing.
 func (m *machine) listPolicies(t *rapid.T) {
-	m.policies.delivered = rapid.IntRange(m.base, len(m.policies.events)).Draw(t, "of")
+	of := rapid.IntRange(m.base, len(m.policies.events)).Draw(t, "of")
 	var all []*gc.CleanupPolicy
-	state := m.policies.after(m.policies.delivered)
+	state := m.policies.after(of)
 	for _, k := range sortedKeys(state) {
 		all = append(all, realPolicy(k, state[k], 1))
 	}
-	m.driver.ReplacePolicies(all, strconv.Itoa(m.policies.version(m.policies.delivered)), m.now)
+	m.driver.ReplacePolicies(all, strconv.Itoa(max(m.policies.version(of), 1)), m.now)
+	m.policies.delivered = max(m.policies.delivered, of)
 	m.tally.policies(m.policies.after(m.policies.delivered))
 }
 
 func (m *machine) listNamespaces(t *rapid.T) {
-	m.namespaces.delivered = rapid.IntRange(0, len(m.namespaces.events)).Draw(t, "of")
+	of := rapid.IntRange(0, len(m.namespaces.events)).Draw(t, "of")
 	var all []*metav1.PartialObjectMetadata
-	for name, ns := range m.namespaces.after(m.namespaces.delivered) {
+	for name, ns := range m.namespaces.after(of) {
 		all = append(all, realNamespace(name, ns))
 	}
-	m.driver.ReplaceNamespaces(all, strconv.Itoa(m.namespaces.version(m.namespaces.delivered)), m.now)
+	m.driver.ReplaceNamespaces(all, strconv.Itoa(max(m.namespaces.version(of), 1)), m.now)
+	m.namespaces.delivered = max(m.namespaces.delivered, of)
 }
 
 // listJobs starts the watch over with a list, which is never older than the events that were delivered. Much may happen while the list is

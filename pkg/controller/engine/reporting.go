@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -160,6 +161,7 @@ func (e *Engine) report(ps *policyState) report.Report {
 			r.Unobserved = why
 		}
 	}
+	r.Unobserved = cmp.Or(r.Unobserved, e.fresh.Unconfirmed())
 	return r
 }
 

@@ -62,6 +62,7 @@ func (e *Engine) Expire(now time.Time) bool {
 	if e.watches.Expire(now) {
 		e.rejudgeAll(now)
 	}
+	e.updateUnconfirmed(now)
 	for {
 		rec, ok := e.timers.PopDue(now)
 		if !ok {
@@ -87,9 +88,9 @@ func (e *Engine) Next() (time.Time, bool) {
 	return next.at, !next.at.IsZero()
 }
 
-// NeedsRead reports whether anything must be deleted by a given time or is being deleted, or whether clocks are in doubt, which only a
-// consistent read can end.
+// NeedsRead reports whether anything must be deleted by a given time or is being deleted, or whether everything is held for a reason that
+// a consistent read can end.
 func (e *Engine) NeedsRead(by time.Time) bool {
 	next, ok := e.timers.Next()
-	return e.queue.Waiting() > 0 || len(e.inFlight) > 0 || e.fresh.ClockDoubt() != "" || ok && !next.After(by)
+	return e.queue.Waiting() > 0 || len(e.inFlight) > 0 || e.fresh.ClockDoubt() != "" || e.fresh.Unconfirmed() != "" || ok && !next.After(by)
 }

@@ -151,7 +151,7 @@ func (w *world) removed(names ...string) {
 func (w *world) consistentRead() freshness.ConsistentRead {
 	version := strconv.FormatUint(w.version, 10)
 	return freshness.ConsistentRead{
-		Began: w.now, Policies: freshness.Contents{Version: version, Revisions: w.policies},
+		Began: w.now, ServerTime: w.now, Policies: freshness.Contents{Version: version, Revisions: w.policies},
 		ClusterPolicies: freshness.Contents{Version: version, Revisions: w.clusterPolicies},
 		Namespaces:      freshness.Contents{Version: version, Revisions: w.namespaces},
 	}

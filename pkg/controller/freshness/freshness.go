@@ -19,7 +19,7 @@ const (
 	For = 900 * time.Millisecond
 	// ClockSkew is how much the clocks of this machine and of the API server may differ.
 	ClockSkew = time.Minute
-	// skewFor is for how long a comparison of the clocks says something about them. Clocks are compared only while anything is due.
+	// skewFor is for how long a comparison of the clocks says something about them.
 	skewFor = 5 * time.Minute
 	// dateStep is the precision of the Date header.
 	dateStep = time.Second
@@ -63,6 +63,11 @@ const (
 	collections
 )
 
+// String implements fmt.Stringer.
+func (c Collection) String() string {
+	return [collections]string{"cleanuppolicies", "clustercleanuppolicies", "namespaces"}[c]
+}
+
 // Freshness is how current the memory of policies and namespaces is. The zero value allows nothing.
 type Freshness struct {
 	confirmed time.Time // when the last read that agreed began
@@ -79,7 +84,24 @@ type Freshness struct {
 	disagreed time.Time
 	// moved is set if memory has changed since disagreed.
 	moved bool
+
+	failed failures
+	// unconfirmed is why no reading agrees, once that is so for too long.
+	unconfirmed string
 }
+
+// failures are readings in a row that failed or did not agree, without a pause in which nothing was read.
+type failures struct {
+	since, last time.Time
+	why         string // of the last one
+}
+
+const (
+	// UnconfirmedAfter is for how long no reading must have agreed before people are told.
+	UnconfirmedAfter = time.Minute
+	// failureFor is how long after a reading that failed the next one follows at the latest, unless nothing is due any more.
+	failureFor = 15 * time.Second
+)
 
 // Allows reports whether a DELETE may start. It checks both clocks: the wall clock may have been set since the read, and the monotonic
 // clock stands still while the host is suspended.
@@ -102,19 +124,30 @@ func (f *Freshness) WhatIsListed() Freshness { return Freshness{listed: f.listed
 
 // Seen records that the watch of a collection has reached a resource version.
 func (f *Freshness) Seen(c Collection, version string) {
-	f.seen[c], f.moved = max(f.seen[c], parse(version)), true
+	f.seen[c], f.moved = max(f.seen[c], ParseVersion(version)), true
 }
 
-// Relisted records that the watch of a collection starts again from a list, which may be older than memory was.
+// Replays reports whether an event or a list of a collection is older than memory, so that it says nothing about the present.
+func (f *Freshness) Replays(c Collection, version string) bool {
+	n := ParseVersion(version)
+	return n > 0 && n < f.seen[c]
+}
+
+// Relisted records that the watch of a collection starts again from a list, which does not replay.
 func (f *Freshness) Relisted(c Collection, version string) {
 	f.Revoke()
-	f.seen[c], f.listed[c], f.moved = parse(version), true, true
+	f.seen[c], f.listed[c], f.moved = max(f.seen[c], ParseVersion(version)), true, true
+}
+
+// StartAnew forgets what was listed, seen and read, because the store has gone back. Only the comparison of the clocks still holds.
+func (f *Freshness) StartAnew() {
+	*f = Freshness{clockDoubt: f.clockDoubt, skew: f.skew, compared: f.compared}
 }
 
 // Changed records that an event with a resource version has changed memory. The event may be older than the last read that agreed because
 // the watch lags. Then memory may now differ from what was read, so the read no longer counts.
 func (f *Freshness) Changed(c Collection, version string) {
-	if parse(version) <= f.read[c] {
+	if ParseVersion(version) <= f.read[c] {
 		f.Revoke()
 	}
 }
@@ -133,34 +166,67 @@ func (f *Freshness) Confirm(r ConsistentRead, same func(Collection, map[types.Na
 	for c, contents := range read {
 		if !f.covers(Collection(c), contents.Version) && (contents.Revisions == nil || !same(Collection(c), contents.Revisions)) {
 			f.disagreed, f.moved = r.Began, false
+			f.failed.why = fmt.Sprintf("the watch of %s has reported up to resourceVersion %d, and what is stored at %s differs from that",
+				Collection(c), f.seen[c], contents.Version)
 			return false
 		}
 	}
+	f.failed = failures{}
 	if r.Began.After(f.confirmed) {
 		f.confirmed = r.Began
 	}
 	for c, contents := range read {
-		f.read[c] = max(f.read[c], parse(contents.Version))
+		f.read[c] = max(f.read[c], ParseVersion(contents.Version))
 	}
 	return true
 }
 
+// Failed records that a reading has failed, or has not agreed with memory before it was too old to be used. why is empty if Confirm knows.
+func (f *Freshness) Failed(why string, now time.Time) {
+	if now.Sub(f.failed.last) > failureFor {
+		f.failed.since = now
+	}
+	if f.failed.last = now; why != "" {
+		f.failed.why = why
+	}
+}
+
+// UpdateUnconfirmed updates Unconfirmed, and reports whether that has begun or ended. lost says that this replica does not read any more.
+func (f *Freshness) UpdateUnconfirmed(now time.Time, lost bool) (changed bool) {
+	before := f.unconfirmed
+	switch {
+	case lost:
+		f.failed, f.unconfirmed = failures{}, ""
+	case f.failed.last.IsZero():
+		f.unconfirmed = ""
+	case before == "" && now.Sub(f.failed.since) >= UnconfirmedAfter && now.Sub(f.failed.last) <= failureFor:
+		f.unconfirmed = fmt.Sprintf("no reading of what is stored has confirmed since %s what Winnow knows of policies and namespaces: %s",
+			f.failed.since.UTC().Format(time.RFC3339), f.failed.why)
+	}
+	return (before == "") != (f.unconfirmed == "")
+}
+
+// Unconfirmed returns why no reading agrees, if that has been so for longer than UnconfirmedAfter; empty otherwise.
+func (f *Freshness) Unconfirmed() string { return f.unconfirmed }
+
 // covers reports whether memory has seen a resource version. An invalid one was never seen.
 func (f *Freshness) covers(c Collection, version string) bool {
-	n := parse(version)
+	n := ParseVersion(version)
 	return n > 0 && f.seen[c] >= n
 }
 
-// CompareClocks compares the API server's clock with the time from the beginning of a read until now, when the answer arrived. Beyond
-// ClockSkew, both clocks are in doubt. It reports whether a doubt began or ended.
-func (f *Freshness) CompareClocks(r ConsistentRead, now time.Time) (changed bool) {
+// CompareClocks compares the API server's clock with the time from the beginning of a request until now, when the answer arrived. Beyond
+// ClockSkew, both clocks are in doubt, until they are compared again and agree: an answer without a date says nothing. It reports whether a
+// doubt began or ended.
+func (f *Freshness) CompareClocks(date, began, now time.Time) (changed bool) {
+	if date.IsZero() {
+		return false
+	}
 	doubt := ""
-	if at := r.ServerTime; !at.IsZero() {
-		f.skew, f.compared = skew(at, r.Began.Round(0), now.Round(0)), now.Round(0)
-		if f.skew.Abs() > ClockSkew {
-			doubt = fmt.Sprintf("it is %s here and %s at the API server: set the clocks right",
-				now.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
-		}
+	f.skew, f.compared = skew(date, began.Round(0), now.Round(0)), now.Round(0)
+	if f.skew.Abs() > ClockSkew {
+		doubt = fmt.Sprintf("it is %s here and %s at the API server: set the clocks right",
+			now.UTC().Format(time.RFC3339), date.UTC().Format(time.RFC3339))
 	}
 	if (doubt == "") == (f.clockDoubt == "") {
 		return false // The text stays the same too, or each read would lead to a new status.
@@ -189,8 +255,8 @@ func (f *Freshness) ClockSkew(now time.Time) (ahead time.Duration, compared bool
 // ClockDoubt returns why the clocks are in doubt; empty if they agree.
 func (f *Freshness) ClockDoubt() string { return f.clockDoubt }
 
-// parse parses a resource version. It returns zero, which is older than all, for an invalid one.
-func parse(version string) uint64 {
+// ParseVersion parses a resource version. It returns zero, which is older than all, for an invalid one.
+func ParseVersion(version string) uint64 {
 	n, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
 		return 0

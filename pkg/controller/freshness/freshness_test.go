@@ -63,7 +63,9 @@ func TestConfirmAVersion(t *testing.T) {
 		for _, collection := range []Collection{Policies, ClusterPolicies} {
 			var f Freshness
 			for _, other := range []Collection{Policies, ClusterPolicies, Namespaces} {
-				f.Relisted(other, "99")
+				if other != collection {
+					f.Relisted(other, "99")
+				}
 			}
 			f.Relisted(collection, c.seen)
 			r := read(now, "99")
@@ -81,15 +83,16 @@ func TestConfirmWaits(t *testing.T) {
 		move func(*Freshness)
 		want bool
 	}{
-		"memory has not moved":           {func(*Freshness) {}, false},
-		"memory is still behind":         {func(f *Freshness) { f.Seen(Policies, "12") }, false},
-		"memory has seen the version":    {func(f *Freshness) { f.Seen(Policies, "13") }, true},
-		"memory has seen a newer one":    {func(f *Freshness) { f.Seen(Policies, "14") }, true},
-		"a list is as new":               {func(f *Freshness) { f.Relisted(Policies, "13") }, true},
-		"a list is older":                {func(f *Freshness) { f.Relisted(Policies, "11") }, false},
-		"another watch has come as far":  {func(f *Freshness) { f.Seen(Namespaces, "13") }, false},
-		"an older event after the wait":  {func(f *Freshness) { f.Seen(Policies, "13"); f.Changed(Policies, "12") }, true},
-		"a list sets back what was seen": {func(f *Freshness) { f.Seen(Policies, "13"); f.Relisted(Policies, "12") }, false},
+		"memory has not moved":          {func(*Freshness) {}, false},
+		"memory is still behind":        {func(f *Freshness) { f.Seen(Policies, "12") }, false},
+		"memory has seen the version":   {func(f *Freshness) { f.Seen(Policies, "13") }, true},
+		"memory has seen a newer one":   {func(f *Freshness) { f.Seen(Policies, "14") }, true},
+		"a list is as new":              {func(f *Freshness) { f.Relisted(Policies, "13") }, true},
+		"a list is older":               {func(f *Freshness) { f.Relisted(Policies, "11") }, false},
+		"another watch has come as far": {func(f *Freshness) { f.Seen(Namespaces, "13") }, false},
+		"an older event after the wait": {func(f *Freshness) { f.Seen(Policies, "13"); f.Changed(Policies, "12") }, true},
+		"a list sets nothing back":      {func(f *Freshness) { f.Seen(Policies, "13"); f.Relisted(Policies, "12") }, true},
+		"the store went back":           {func(f *Freshness) { f.Seen(Policies, "13"); f.StartAnew(); f.Relisted(Policies, "12") }, false},
 	} {
 		var f Freshness
 		for _, collection := range []Collection{Policies, ClusterPolicies, Namespaces} {
@@ -155,7 +158,7 @@ func TestWhatEndsFreshness(t *testing.T) {
 	}
 }
 
-// TestNothingIsListedAtFirst: no collection is listed at first, and only a list sets memory back.
+// TestNothingIsListedAtFirst: no collection is listed at first, and nothing but a new start sets memory back.
 func TestNothingIsListedAtFirst(t *testing.T) {
 	var f Freshness
 	for i, c := range []Collection{Policies, ClusterPolicies, Namespaces} {
@@ -172,9 +175,11 @@ func TestNothingIsListedAtFirst(t *testing.T) {
 	if listed := f.WhatIsListed(); !listed.AllListed() || listed.Allows(now) {
 		t.Error("what is listed is known, and nothing else")
 	}
-	f.Relisted(Policies, "3")
-	if f.Confirm(read(now, "5"), never) {
-		t.Error("a list that is older sets memory back")
+	if !f.Replays(Policies, "4") || f.Replays(Policies, "5") || f.Replays(Policies, "nonsense") {
+		t.Error("what is older than what was seen is a replay, and nothing else")
+	}
+	if f.StartAnew(); f.AllListed() || f.Replays(Policies, "4") {
+		t.Error("what was seen before the store went back still counts")
 	}
 }
 
@@ -194,16 +199,77 @@ func TestClockSkew(t *testing.T) {
 		if _, compared := f.ClockSkew(now); compared {
 			t.Error("compared before the first reading")
 		}
-		r := read(now, "1")
-		r.ServerTime = now.Add(c.date)
 		end := now.Add(300 * time.Millisecond)
-		f.CompareClocks(r, end)
-		f.CompareClocks(read(now, "1"), end.Add(time.Minute)) // an answer without a Date
+		f.CompareClocks(now.Add(c.date), now, end)
+		f.CompareClocks(time.Time{}, now, end.Add(time.Minute)) // an answer without a Date
 		if got, compared := f.ClockSkew(end.Add(skewFor - 1)); got != c.want || !compared {
 			t.Errorf("%s: %s, compared %v; want %s", name, got, compared, c.want)
 		}
 		if _, compared := f.ClockSkew(end.Add(skewFor)); compared {
 			t.Errorf("%s: it is still known", name)
+		}
+	}
+}
+
+// TestClockDoubt: a doubt ends when clocks are compared and agree, and by nothing else.
+func TestClockDoubt(t *testing.T) {
+	for name, c := range map[string]struct {
+		then func(*Freshness) (changed bool)
+		want bool
+	}{
+		"clocks agree":             {func(f *Freshness) bool { return !f.CompareClocks(now, now, now) }, false},
+		"clocks still differ":      {func(f *Freshness) bool { return f.CompareClocks(now.Add(time.Hour), now, now) }, true},
+		"an answer without a date": {func(f *Freshness) bool { return f.CompareClocks(time.Time{}, now, now) }, true},
+		"a reading agrees":         {func(f *Freshness) bool { return !f.Confirm(read(now, "1"), always) }, true},
+		"the store went back":      {func(f *Freshness) bool { f.StartAnew(); return false }, true},
+	} {
+		var f Freshness
+		if !f.CompareClocks(now.Add(-time.Hour), now, now) {
+			t.Fatal("clocks that are an hour apart are believed")
+		}
+		if c.then(&f) {
+			t.Errorf("%s: reports another change", name)
+		}
+		if got := f.ClockDoubt() != ""; got != c.want {
+			t.Errorf("%s: in doubt %v", name, got)
+		}
+	}
+}
+
+// TestUnconfirmed: after a minute without a reading that agrees, nothing is confirmed, until one does. Readings with a pause between them,
+// in which nothing was due, are not without one.
+func TestUnconfirmed(t *testing.T) {
+	failing := func(f *Freshness, from, to time.Duration) {
+		for at := from; at <= to; at += time.Second {
+			f.Failed("the store cannot be reached", now.Add(at))
+			f.UpdateUnconfirmed(now.Add(at), false)
+		}
+	}
+	for name, c := range map[string]struct {
+		do   func(*Freshness)
+		want bool
+	}{
+		"nothing":             {func(*Freshness) {}, false},
+		"less than a minute":  {func(f *Freshness) { failing(f, 0, 59*time.Second) }, false},
+		"a minute":            {func(f *Freshness) { failing(f, 0, time.Minute) }, true},
+		"half, a pause, half": {func(f *Freshness) { failing(f, 0, 30*time.Second); failing(f, 50*time.Second, 100*time.Second) }, false},
+		"one, and time":       {func(f *Freshness) { failing(f, 0, 0); f.UpdateUnconfirmed(now.Add(time.Hour), false) }, false},
+		"one agrees in between": {func(f *Freshness) {
+			failing(f, 0, 50*time.Second)
+			f.Confirm(read(now, "1"), always)
+			failing(f, 51*time.Second, 100*time.Second)
+		}, false},
+		"one agrees in the end": {func(f *Freshness) {
+			failing(f, 0, time.Minute)
+			f.Confirm(read(now, "1"), always)
+			f.UpdateUnconfirmed(now, false)
+		}, false},
+		"no longer leading": {func(f *Freshness) { failing(f, 0, time.Minute); f.UpdateUnconfirmed(now, true) }, false},
+	} {
+		var f Freshness
+		c.do(&f)
+		if got := f.Unconfirmed(); got != "" != c.want {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

@@ -211,7 +211,7 @@ func ScheduleInName(job, cronJob string) time.Time {
 
 // CronJob is the part of a CronJob that says which Jobs it needs.
 type CronJob struct {
-	metav1.ObjectMeta // only name, namespace and UID
+	metav1.ObjectMeta // only name, namespace, UID and resourceVersion
 	Active            []types.UID
 	// LastScheduled is status.lastScheduleTime; zero if it is not set.
 	LastScheduled time.Time
@@ -225,7 +225,7 @@ func (c *CronJob) SameJobs(o *CronJob) bool {
 // FromCronJob reduces a CronJob.
 func FromCronJob(cj *batchv1.CronJob) *CronJob {
 	out := &CronJob{ObjectMeta: metav1.ObjectMeta{
-		Namespace: cj.Namespace, Name: cj.Name, UID: cj.UID,
+		Namespace: cj.Namespace, Name: cj.Name, UID: cj.UID, ResourceVersion: cj.ResourceVersion,
 	}}
 	if at := cj.Status.LastScheduleTime; at != nil {
 		out.LastScheduled = at.UTC()

@@ -34,9 +34,12 @@ var (
 	paced        = collected("winnow_tracker_paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute.")
 	clockInDoubt = collected("winnow_tracker_clock_in_doubt",
 		"1 while the clocks here and at the API server differ by more than a minute, so that everything is held.")
+	unconfirmed = collected("winnow_tracker_unconfirmed",
+		"1 while objects are due and no reading of what is stored has agreed with what this replica knows for a minute, so that everything is "+
+			"held. Only the replica that leads takes readings.")
 	clockSkew = collected("winnow_tracker_clock_skew_seconds",
 		"By how much the API server's clock is ahead of the clock here at least, negative if it is behind. "+
-			"Not set if the clocks were not compared for five minutes: they are compared only while anything is due, by the replica that leads.")
+			"Each replica compares the clocks every ten seconds. Not set if they were not compared for five minutes.")
 	watchLag = collected("winnow_tracker_watch_lag_seconds",
 		"Time since the watch of a resource last reported an event or a bookmark. The API server sends a bookmark about every minute.", resource)
 	staleWatch = collected("winnow_tracker_stale_watch",
@@ -57,7 +60,7 @@ func RegisterTracked(totals func() report.Totals) {
 // DescribeWithStability implements metrics.StableCollector.
 func (c *tracked) DescribeWithStability(out chan<- *metrics.Desc) {
 	for _, d := range []*metrics.Desc{
-		objects, timers, ready, candidates, held, oldestOverdue, holds, paced, clockInDoubt, clockSkew, watchLag, staleWatch,
+		objects, timers, ready, candidates, held, oldestOverdue, holds, paced, clockInDoubt, unconfirmed, clockSkew, watchLag, staleWatch,
 	} {
 		out <- d
 	}
@@ -86,6 +89,7 @@ func (c *tracked) CollectWithStability(out chan<- metrics.Metric) {
 	}
 	value(oldestOverdue, t.OldestOverdue.Seconds())
 	value(clockInDoubt, number(t.ClockInDoubt))
+	value(unconfirmed, number(t.Unconfirmed))
 	if t.ClockCompared {
 		value(clockSkew, t.ClockSkew.Seconds())
 	}

@@ -22,6 +22,8 @@ type Tracker interface {
 	// Coverage is by resource and namespace; CoverageChanged says when to ask for it again.
 	Coverage() map[string]map[string]engine.Covering
 	CoverageChanged() <-chan struct{}
+	// StartAnew says that the store has gone back; see engine.StartAnew.
+	StartAnew(now time.Time)
 	// Kinds is the table that the coverage refers to.
 	Kinds() *kinds.Table
 	// Conditions are the match conditions to evaluate for the objects of a resource, by namespace.

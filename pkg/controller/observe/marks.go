@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/inorder"
 	"github.com/winnow-dev/winnow/pkg/controller/marks"
 )
 
@@ -24,14 +25,14 @@ import (
 const marksRetry = time.Minute
 
 // observeMarks lists and watches the stored marks until ctx ends. It always does, because marks that are not needed must be deleted.
-func (o *Observer) observeMarks(ctx context.Context) {
+func (o *Observer) observeMarks(ctx context.Context, order *inorder.Order) {
 	stored := o.Marks.Resource(marks.Resource)
 	if !o.awaitMarks(ctx, stored) {
 		return
 	}
 	var reflector sync.WaitGroup
 	runReflector(ctx, &reflector, marks.Resource.Resource, cache.ToListWatcherWithWatchListSemantics(
-		newListWatch(stored.List, stored.Watch, unreported), o.Marks), &unstructured.Unstructured{}, o.marksSink())
+		newListWatch(order, stored.List, stored.Watch, unreported), o.Marks), &unstructured.Unstructured{}, o.marksSink())
 	reflector.Wait()
 }
 

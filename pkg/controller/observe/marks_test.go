@@ -50,13 +50,13 @@ func (o *observed) knowsMarks(want ...string) {
 func TestObservesMarks(t *testing.T) {
 	o := newObserved(t)
 	unused := map[string]any{"uid": "2026-11-25T12:00:00Z"}
-	for _, stored := range []*unstructured.Unstructured{storedMarks("a", "5", unused), storedMarks("b", "6", "broken")} {
+	for _, stored := range []*unstructured.Unstructured{storedMarks("a", "8", unused), storedMarks("b", "6", "broken")} {
 		if err := o.marks.Tracker().Create(marks.Resource, stored, testbuilders.Home); err != nil {
 			t.Fatal(err)
 		}
 	}
 	o.run()
-	o.knowsMarks("a@5", "b@6")
+	o.knowsMarks("a@8", "b@6")
 	o.until("marks are watched", func() bool { return watches(&o.marks.Fake, marks.Resource.Resource) == 1 })
 	ctx := context.Background()
 	if _, err := o.storedMarks().Create(ctx, storedMarks("c", "7", unused), metav1.CreateOptions{}); err != nil {

@@ -19,9 +19,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/inorder"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
@@ -37,6 +37,9 @@ type Config struct {
 	Client   *Client
 	Metadata metadata.Interface
 	Clock    clock.Clock
+	// WentBack is called if a consistent read shows that the store of the cluster has gone back; StartAnew must follow. It may be called
+	// several times.
+	WentBack func(error)
 	// FirstLists is called with true when the first list of the objects of a resource begins, and with false when that list, and those that
 	// have begun meanwhile, have ended or failed. It may be nil.
 	FirstLists func(underWay bool)
@@ -47,6 +50,9 @@ type Config struct {
 type Observer struct {
 	Config
 	synced       [3]atomic.Bool // policies, cluster policies, namespaces
+	always       always
+	relist       chan struct{}
+	anew         chan error
 	dependencies map[string]dependency
 	running      map[string]*reflection
 	referrers    referrers
@@ -83,7 +89,9 @@ type reflection struct {
 func New(c Config) *Observer {
 	o := &Observer{
 		Config: c, running: map[string]*reflection{}, referrers: referrers{running: map[*kinds.Referrer]*reflection{}},
-		first: firstLists{changed: c.FirstLists}, pace: newPacer(c.Clock),
+		first:  firstLists{changed: c.FirstLists},
+		always: always{orders: map[string]*inorder.Order{}}, relist: make(chan struct{}, 1), anew: make(chan error, 1),
+		pace: newPacer(c.Clock),
 	}
 	o.dependencies = map[string]dependency{
 		kinds.CronJobs: {
@@ -107,19 +115,9 @@ func (o *Observer) Synced() bool {
 
 // Run observes until ctx ends, and returns after all reflectors have ended.
 func (o *Observer) Run(ctx context.Context) {
-	var always sync.WaitGroup
-	defer always.Wait()
+	o.startAlways(ctx)
+	defer o.stopAlways()
 	defer o.stopAll()
-	policies, namespaces := o.Policies.CleanupPolicies(metav1.NamespaceAll), o.Metadata.Resource(namespaceResource)
-	runReflector(ctx, &always, "cleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
-		newListWatch(policies.List, policies.Watch, unreported), o.Policies), &v1alpha1.CleanupPolicy{}, o.policySink())
-	clusterPolicies := o.Policies.ClusterCleanupPolicies()
-	runReflector(ctx, &always, "clustercleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
-		newListWatch(clusterPolicies.List, clusterPolicies.Watch, unreported), o.Policies),
-		&v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
-	runReflector(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
-		newListWatch(namespaces.List, namespaces.Watch, unreported), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
-	always.Go(func() { o.observeMarks(ctx) })
 	for {
 		table, coverage := o.Tracker.Kinds(), o.Tracker.Coverage()
 		o.coverReferrers(ctx, table, len(coverage[kinds.Referrers]) > 0)
@@ -135,6 +133,10 @@ func (o *Observer) Run(ctx context.Context) {
 		case <-o.Tracker.CoverageChanged():
 		case <-o.pace.changed:
 		case <-again:
+		case <-o.relist:
+			o.relistNow(ctx)
+		case why := <-o.anew:
+			o.observeAnew(ctx, why)
 		}
 	}
 }
@@ -217,7 +219,7 @@ func (o *Observer) startReflectors(r *reflection) {
 func (o *Observer) startReflector(r *reflection, reading Reading) {
 	k, list, watch := reading.Kind, o.Client.Lister(reading, metav1.NamespaceAll), o.Client.Watcher(reading)
 	if d, ok := o.dependencies[k.Resource]; ok {
-		runReflector(r.ctx, &r.done, k.Resource, newListWatch(list, watch, d.observing), k.New(), d.sink())
+		runReflector(r.ctx, &r.done, k.Resource, newListWatch(o.order(k.Resource), list, watch, d.observing), k.New(), d.sink())
 		return
 	}
 	stream := o.newListStream(k, list, watch)

@@ -55,6 +55,7 @@ type observed struct {
 	gc       *gcfake.Clientset
 	marks    *dynamicfake.FakeDynamicClient
 	clock    *clocktesting.FakeClock
+	versions int
 }
 
 func newObserved(t *testing.T, objects ...runtime.Object) *observed {
@@ -83,7 +84,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 	}
 	o.Observer = New(Config{
 		Tracker: o.Tracker, Policies: pagesOnly{o.gc.GcV1alpha1()}, Marks: o.marks, Client: client,
-		Metadata: o.metadata, Clock: o.clock,
+		Metadata: o.metadata, Clock: o.clock, WentBack: func(err error) { t.Error(err) },
 	})
 	return o
 }
@@ -101,7 +102,7 @@ func (o *observed) run() {
 	o.until("policies and namespaces are watched", func() bool {
 		return watches(&o.gc.Fake, "cleanuppolicies") > 0 && watches(&o.metadata.Fake, "namespaces") > 0 && o.Synced()
 	})
-	m := testbuilders.Namespace(testbuilders.Home, "1")
+	m := testbuilders.Namespace(testbuilders.Home, o.version())
 	m.APIVersion, m.Kind = "v1", "Namespace"
 	if _, err := o.metadata.Resource(namespaceResource).(metadatafake.MetadataClient).CreateFake(m, metav1.CreateOptions{}); err != nil {
 		o.Fatal(err)
@@ -150,8 +151,15 @@ func (o *observed) tracks(n int) {
 	o.until("so many objects are tracked", func() bool { return o.Tracker.Totals(testbuilders.Now).Objects == n })
 }
 
+// version returns a resource version that is newer than all before.
+func (o *observed) version() string {
+	o.versions++
+	return strconv.Itoa(100 + o.versions)
+}
+
 func (o *observed) create(b *testbuilders.PolicyBuilder) {
 	o.Helper()
+	b.Version(o.version())
 	p := &v1alpha1.CleanupPolicy{}
 	if err := v1alpha1.Convert_gc_CleanupPolicy_To_v1alpha1_CleanupPolicy(b.Obj(), p, nil); err != nil {
 		o.Fatal(err)
@@ -161,8 +169,17 @@ func (o *observed) create(b *testbuilders.PolicyBuilder) {
 	}
 }
 
+// delete deletes a policy. A fake removes it in the version that it had, so that must be the newest.
 func (o *observed) delete(policy string) {
 	o.Helper()
+	p, err := o.policies.Get(context.Background(), policy, metav1.GetOptions{})
+	if err != nil {
+		o.Fatal(err)
+	}
+	p.ResourceVersion = o.version()
+	if _, err := o.policies.Update(context.Background(), p, metav1.UpdateOptions{}); err != nil {
+		o.Fatal(err)
+	}
 	if err := o.policies.Delete(context.Background(), policy, metav1.DeleteOptions{}); err != nil {
 		o.Fatal(err)
 	}

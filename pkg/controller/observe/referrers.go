@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/inorder"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/references"
@@ -91,7 +91,8 @@ func (o *Observer) startReferrer(ctx context.Context, k *kinds.Referrer) *reflec
 	}
 	reading := ReferrerReading(k)
 	list, watches := o.Client.Lister(reading, metav1.NamespaceAll), o.Client.Watcher(reading)
-	lw := newReferrersListWatch(selecting(list, k.FieldSelector), selecting(watches, k.FieldSelector), o.reportReferrer(r, k))
+	calls := o.order(k.Sources()[0]).ListWatch(selecting(list, k.FieldSelector), selecting(watches, k.FieldSelector))
+	lw := newReferrersListWatch(calls.ListWithContextFunc, calls.WatchFuncWithContext, o.reportReferrer(r, k))
 	runReflector(r.ctx, &r.done, k.Sources()[0], lw, nil, o.referrerSink(k))
 	return r
 }
@@ -126,37 +127,12 @@ func newReferrersListWatch(
 
 // reportingErrors returns a watch that passes each error to report before its reader gets it.
 func reportingErrors(w watch.Interface, report func(error)) watch.Interface {
-	out := &reportedWatch{Interface: w, events: make(chan watch.Event), stopped: make(chan struct{})}
-	go func() {
-		defer close(out.events)
-		for e := range w.ResultChan() {
-			if e.Type == watch.Error {
-				report(apierrors.FromObject(e.Object))
-			}
-			select {
-			case out.events <- e:
-			case <-out.stopped:
-				return
-			}
+	return inorder.Filter(w, func(e watch.Event) (watch.Event, bool) {
+		if e.Type == watch.Error {
+			report(apierrors.FromObject(e.Object))
 		}
-	}()
-	return out
-}
-
-type reportedWatch struct {
-	watch.Interface
-	events  chan watch.Event
-	stopped chan struct{}
-	once    sync.Once
-}
-
-// ResultChan implements watch.Interface.
-func (w *reportedWatch) ResultChan() <-chan watch.Event { return w.events }
-
-// Stop implements watch.Interface.
-func (w *reportedWatch) Stop() {
-	w.once.Do(func() { close(w.stopped) })
-	w.Interface.Stop()
+		return e, true
+	})
 }
 
 // ReferrerReading returns what is read of referrers.

@@ -20,24 +20,28 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/inorder"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// newListWatch returns the list and watch calls that a reflector needs. Each call passes its error, or nil, to report. The server streams
-// initial lists if it can (KEP-3157).
+// newListWatch returns the list and watch calls that a reflector needs, in order. Each call passes its error, or nil, to report. The server
+// streams initial lists if it can (KEP-3157).
 func newListWatch[L runtime.Object](
-	list func(context.Context, metav1.ListOptions) (L, error), watches func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	order *inorder.Order, list func(context.Context, metav1.ListOptions) (L, error), watches cache.WatchFuncWithContext,
 	report func(context.Context, error),
 ) *cache.ListWatch {
+	calls := order.ListWatch(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return list(ctx, options)
+	}, watches)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			l, err := list(ctx, options)
+			l, err := calls.ListWithContextFunc(ctx, options)
 			report(ctx, err)
 			return l, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			w, err := watches(ctx, options)
+			w, err := calls.WatchFuncWithContext(ctx, options)
 			report(ctx, err)
 			return w, err
 		},
@@ -89,8 +93,9 @@ func unreported(context.Context, error) {}
 // newListStream returns the listStream of a resource, which hands its lists to the tracker.
 func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
 	listed, report := o.first.begin(), o.reportObserving(k.Resource)
+	calls := o.order(k.Resource).ListWatch(lister, watcher)
 	return &listStream{
-		lister: lister, watcher: watcher, listed: listed,
+		lister: calls.ListWithContextFunc, watcher: calls.WatchFuncWithContext, listed: listed,
 		report: func(ctx context.Context, err error) {
 			if report(ctx, err); err != nil {
 				listed()

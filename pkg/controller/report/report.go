@@ -134,6 +134,8 @@ type Totals struct {
 	Paced int
 	// ClockInDoubt says that clocks cannot be trusted, so that nothing is deleted.
 	ClockInDoubt bool
+	// Unconfirmed says that no reading has agreed with memory for too long, so that nothing is deleted.
+	Unconfirmed bool
 	// ClockSkew is how far the API server's clock is ahead, if ClockCompared: the clocks were compared lately.
 	ClockSkew     time.Duration
 	ClockCompared bool

@@ -304,6 +304,19 @@ func (c *correlator) noticeEvent(n *engine.Notice) event {
 	}
 }
 
+// reasonStoreWentBack is the reason of events about policies and namespaces that are as they were before.
+const reasonStoreWentBack = "StoreWentBack"
+
+// wentBackEvent returns the event on a policy or namespace that has gone back.
+func wentBackEvent(b *engine.WentBack) event {
+	e := event{subject: subject{b.NamespacedName, b.UID}, kind: corev1.EventTypeWarning, reason: reasonStoreWentBack, note: b.Text}
+	if ns := b.Namespace; b.Name == "" { // An event is in the namespace of what it is on, so the reference to a Namespace has one too.
+		e.subject = subject{NamespacedName: types.NamespacedName{Name: ns}}
+		e.object = &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: ns, Name: ns, UID: b.UID}
+	}
+	return e
+}
+
 // forget forgets the warnings of all policies of a namespace that have no report, because they are gone.
 func (c *correlator) forget(namespace string, reports []report.Report) {
 	c.mu.Lock()
@@ -332,6 +345,9 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 	}, (*corev1.ObjectReference)(nil)
 	if e.object != nil {
 		home, regarding, related = e.object.Namespace, e.object, regarding
+	}
+	if e.uid == "" { // It is about no policy.
+		related = nil
 	}
 	id := e.id
 	if id == "" {

@@ -37,6 +37,8 @@ const (
 	budget = 10
 	// noticesMost is how many of these may be about annotations, however many objects are annotated.
 	noticesMost = 2
+	// wentBackMost is how many may be about policies and namespaces that have gone back.
+	wentBackMost = 5
 	// flushEvery is how often changes are written.
 	flushEvery = time.Second
 	// countsEvery is how often counts are written while more than many objects are being deleted: nobody reads each count, and the API
@@ -58,6 +60,8 @@ type Tracker interface {
 	// Kinds is the table of the resources of the objects.
 	Kinds() *kinds.Table
 	TakeNotices(most int, now time.Time) (out []engine.Notice, dropped int)
+	// TakeWentBack returns policies and namespaces that have gone back because the store has.
+	TakeWentBack(most int) []engine.WentBack
 }
 
 // Config is what a Writer works with.
@@ -143,10 +147,13 @@ func (w *Writer) flush(ctx context.Context) {
 	w.flushEvents(ctx)
 }
 
-// flushEvents writes events about deletions, and notices.
+// flushEvents writes events about deletions, and about what has gone back, and notices.
 func (w *Writer) flushEvents(ctx context.Context) {
 	for _, e := range w.correlator.dueDeletions(w.Clock.Now(), budget) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
+	}
+	for _, back := range w.Tracker.TakeWentBack(wentBackMost) {
+		w.write(ctx, "event", func() error { return w.createEvent(ctx, wentBackEvent(&back)) })
 	}
 	notices, dropped := w.Tracker.TakeNotices(noticesMost, w.Clock.Now())
 	metrics.StatusWrites.WithLabelValues("event", "dropped").Add(float64(dropped))

@@ -41,6 +41,16 @@ func (t *Tracker) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
 	return call(t, func(e *engine.Engine) bool { return e.ConfirmFresh(r, now) })
 }
 
+// CompareClocks compares the clock of the API server with the clock here; see engine.CompareClocks.
+func (t *Tracker) CompareClocks(date, began, now time.Time) {
+	t.do(func(e *engine.Engine) { e.CompareClocks(date, began, now) })
+}
+
+// ReadFailed records that a consistent read has failed, or has not agreed with memory in time.
+func (t *Tracker) ReadFailed(why string, now time.Time) {
+	t.do(func(e *engine.Engine) { e.ReadFailed(why, now) })
+}
+
 // Take returns the order for the next delete; false if there is none, or if memory is not known to be fresh.
 func (t *Tracker) Take(now time.Time) (o *deletion.Order, ok bool) {
 	t.do(func(e *engine.Engine) { o, ok = e.Take(now) })
@@ -77,6 +87,14 @@ func (t *Tracker) TakeGone() []deletion.Gone {
 // SetLastRun records when a controller was last seen to run. It must be called first.
 func (t *Tracker) SetLastRun(last time.Time) {
 	t.do(func(e *engine.Engine) { e.SetLastRun(last) })
+}
+
+// StartAnew says that the store has gone back, so that everything is listed again.
+func (t *Tracker) StartAnew(now time.Time) { t.do(func(e *engine.Engine) { e.StartAnew(now) }) }
+
+// TakeWentBack returns up to most policies and namespaces that have gone back, and that it has not returned before.
+func (t *Tracker) TakeWentBack(most int) []engine.WentBack {
+	return call(t, func(e *engine.Engine) []engine.WentBack { return e.TakeWentBack(most) })
 }
 
 // Follow tells the engine that this replica is not the leader.
