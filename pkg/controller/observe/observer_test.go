@@ -391,7 +391,8 @@ func TestObservesPoliciesAndNamespaces(t *testing.T) {
 	o.create(testbuilders.Policy("p").Default("0s"))
 	o.until("the Job is due", func() bool { return o.due("p") == 1 })
 	var longer v1alpha1.CleanupPolicy
-	if err := v1alpha1.Convert_gc_CleanupPolicy_To_v1alpha1_CleanupPolicy(testbuilders.Policy("p").Default("1h").Generation(2).Obj(), &longer, nil); err != nil {
+	changed := testbuilders.Policy("p").Default("1h").Generation(2).Version(o.version()).Obj()
+	if err := v1alpha1.Convert_gc_CleanupPolicy_To_v1alpha1_CleanupPolicy(changed, &longer, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.policies.Update(context.Background(), &longer, metav1.UpdateOptions{}); err != nil {
@@ -399,7 +400,7 @@ func TestObservesPoliciesAndNamespaces(t *testing.T) {
 	}
 	o.until("the Job is not due any more", func() bool { return o.due("p") == 0 })
 	namespaces := o.metadata.Resource(namespaceResource).(metadatafake.MetadataClient)
-	protected := testbuilders.Namespace(testbuilders.Home, "2", gc.LabelProtected, "true")
+	protected := testbuilders.Namespace(testbuilders.Home, o.version(), gc.LabelProtected, "true")
 	protected.APIVersion, protected.Kind = "v1", "Namespace"
 	if _, err := namespaces.UpdateFake(protected, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
