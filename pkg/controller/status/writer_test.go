@@ -147,7 +147,7 @@ func TestCountsAreDelayed(t *testing.T) {
 	o.upsert(pod.Fact()) // It changes the message of a condition, which is delayed too.
 	o.writes(time.Second, nil, nil)
 	for i := range many + 3 {
-		o.Tracker.Remove(facts.Compress(testbuilders.Job(fmt.Sprint("j", i)).Complete(testbuilders.Now).Fact()), o.clock.Now())
+		o.Tracker.Remove(facts.Compress(testbuilders.Job(fmt.Sprint("j", i)).Complete(testbuilders.Now).Version("99").Fact()), o.clock.Now())
 	}
 	o.writes(time.Second, []string{"p"}, nil) // No longer many.
 	if len(o.delayed) > 0 {
