@@ -4,15 +4,16 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
@@ -52,26 +53,24 @@ func TestALongLivedFollower(t *testing.T) {
 }
 
 // TestUnlistedHoldsAreKept: a status lists as many holds as can be stored, and counts the others. A replica that starts also holds the
-// objects of the namespaces that are not listed.
+// objects of the namespaces that are not listed. Nothing else would hold them: no change is seen, and no controller ran before.
 func TestUnlistedHoldsAreKept(t *testing.T) {
 	const namespaces = report.HoldsListed + 7
-	start := func(p *gc.ClusterCleanupPolicy) *world {
-		w := newWorld(t)
-		w.config.HoldAbove = 1
-		name := func(i int) string { return fmt.Sprintf("ns-%03d", i) }
-		for i := range namespaces {
-			w.observeNamespace(name(i))
-		}
-		w.observeClusterPolicy(p)
-		for i := range namespaces {
-			name := name(i)
-			w.jobsIn(name, 2, time.Hour)
+	all := names("ns-", namespaces)
+	fill := func(w *world) {
+		for _, name := range all {
+			w.jobsIn(name, 3, time.Hour)
 		}
 		w.listCovered()
 		w.confirmFresh()
-		return w
 	}
-	w := start(ttlClusterPolicy("c", "never", 1))
+	w := newWorld(t)
+	w.config.HoldAbove = 2
+	for _, name := range all {
+		w.observeNamespace(name)
+	}
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
+	fill(w)
 	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
 	r := w.Reports("")[0]
 	if len(r.Holds) != report.HoldsListed || r.UnlistedHolds != namespaces-report.HoldsListed {
@@ -79,7 +78,44 @@ func TestUnlistedHoldsAreKept(t *testing.T) {
 	}
 	p := ttlClusterPolicy("c", "10m", 2)
 	p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: r.Holds, UnlistedHolds: r.UnlistedHolds}
-	start(p).takes()
+	leader := restarted(t, time.Time{})
+	leader.ReplacePolicies(nil, leader.next(), leader.now)
+	leader.listNamespaces(all...)
+	leader.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{p}, leader.next(), leader.now)
+	leader.clusterPolicies[types.NamespacedName{Name: p.Name}] = freshness.SpecRevision(p.UID, p.Generation)
+	fill(leader)
+	leader.takes()
+	if held := leader.Reports("")[0].Held; held != 3*namespaces {
+		t.Errorf("%d objects are held, want %d", held, 3*namespaces)
+	}
+}
+
+// TestAFollowerKeepsUnlistedHolds: a hold that leaves the list of a status has not ended if the status has no room for all.
+func TestAFollowerKeepsUnlistedHolds(t *testing.T) {
+	w := newWorld(t)
+	w.config.HoldAbove = 2
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
+	for _, name := range []string{"a", "b"} {
+		w.namespace(name)
+		w.jobsIn(name, 3, time.Hour)
+	}
+	w.Follow()
+	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
+	holds := w.Reports("")[0].Holds
+	for _, status := range []gc.CleanupPolicyStatus{
+		{ObservedGeneration: 2, Holds: holds},
+		{ObservedGeneration: 2, Holds: holds[1:], UnlistedHolds: 1},
+	} {
+		p := ttlClusterPolicy("c", "10m", 2)
+		p.Status = status
+		w.clusterPolicy(p)
+	}
+	w.Lead()
+	w.confirmFresh()
+	w.takes()
+	if got := w.Reports("")[0].Holds; len(got) != 2 {
+		t.Errorf("the holds are %+v, want both", got)
+	}
 }
 
 // TestStatusOfHoldsIsRepaired: the leader overwrites what somebody else writes into status.holds.
