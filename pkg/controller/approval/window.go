@@ -21,7 +21,7 @@ const rememberMost = 10_000
 
 // Window counts the objects that recent changes made due without an approval. An object counts once, for the last of these changes.
 type Window struct {
-	Counts []Count // oldest first
+	Counts []Count // oldest first, one for each time
 	// Counted is when each remembered object last counted.
 	Counted map[types.UID]time.Time
 }
@@ -41,7 +41,11 @@ func (w *Window) Add(objects int, uids iter.Seq[types.UID], now time.Time) {
 		}
 	}
 	w.Counts = slices.DeleteFunc(w.Counts, func(c Count) bool { return c.Objects == 0 })
-	if objects > 0 {
+	switch last := len(w.Counts) - 1; {
+	case objects == 0:
+	case last >= 0 && w.Counts[last].At.Equal(now):
+		w.Counts[last].Objects += objects
+	default:
 		w.Counts = append(w.Counts, Count{now, objects})
 	}
 }

@@ -207,6 +207,21 @@ func (e *simulation) sum(key string, uids []types.UID) int {
 	return n + all.Len()
 }
 
+// forgetCounted forgets that changes made an object due that is gone now. It still counts, as one that nobody remembers.
+func (e *simulation) forgetCounted(uid types.UID) {
+	for _, all := range e.recent {
+		last := -1
+		for i := range all {
+			if slices.Contains(all[i].uids, uid) {
+				last, all[i].uids = i, slices.DeleteFunc(slices.Clone(all[i].uids), func(other types.UID) bool { return other == uid })
+			}
+		}
+		if last >= 0 {
+			all[last].others++
+		}
+	}
+}
+
 // clear marks objects that a policy decides for as cleared, unless their deletion is stopped: then the change that ends the stop makes them
 // due. It reports whether it cleared any.
 func (e *simulation) clear(decider model.PolicyRef, uids []types.UID) bool {

@@ -87,6 +87,7 @@ func (e *simulation) finalizers(*rapid.T) {
 // remove removes an object. Named tests check objects that are recreated too often.
 func (e *simulation) remove(f *lifecycle.Fact) {
 	e.Objects = slices.Delete(e.Objects, e.indexOf(f.UID), e.indexOf(f.UID)+1)
+	e.forgetCounted(f.UID)
 	e.both(func(t *driver) {
 		t.Remove(facts.Compress(f), e.Now)
 		t.recreations = newRecreations()
