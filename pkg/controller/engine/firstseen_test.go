@@ -246,7 +246,7 @@ func TestFirstSeenUnderACeiling(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"old":       "It is over a ceiling: newer objects fill the share of the namespace; neither a container",
-		"new":       "Only a ceiling counts it, and it is not over the ceiling; neither a container",
+		"new":       "Only a ceiling counts it, and does not take it; neither a container",
 		"uncounted": "No policy matches it, and no ceiling counts it: the Job controller has not counted this Pod yet",
 		"ahead":     "No policy matches it, and no ceiling counts it: its finish time is in the future",
 	} {
