@@ -60,7 +60,7 @@ winnow_tracker_watch_lag_seconds{resource="pods"} 1.5
 # HELP winnow_tracker_clock_in_doubt [ALPHA] 1 while the clocks here and at the API server differ by more than a minute, so that everything is held.
 # TYPE winnow_tracker_clock_in_doubt gauge
 winnow_tracker_clock_in_doubt 1
-# HELP winnow_tracker_clock_skew_seconds [ALPHA] By how much the API server's clock is ahead of the clock here at least, negative if it is behind. Not set if the clocks were not compared for five minutes: they are compared only while anything is due, by the replica that leads.
+# HELP winnow_tracker_clock_skew_seconds [ALPHA] By how much the API server's clock is ahead of the clock here at least, negative if it is behind. Each replica compares the clocks every ten seconds. Not set if they were not compared for five minutes.
 # TYPE winnow_tracker_clock_skew_seconds gauge
 winnow_tracker_clock_skew_seconds -90
 # HELP winnow_tracker_holds [ALPHA] Changes that made many objects due at once and wait for approval, one for each policy and namespace.
