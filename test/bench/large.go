@@ -76,7 +76,8 @@ func measureLarge(ctx context.Context, o options, r *report) (err error) {
 		if err != nil {
 			return err
 		}
-		r.add(row{fmt.Sprintf("%s, %d ConfigMaps of %d bytes: resident before", step.name, o.large, largeText), "MB", sample{a.before / mega}, "", nil})
+		before := fmt.Sprintf("%s, %d ConfigMaps of %d bytes: resident before", step.name, o.large, largeText)
+		r.add(row{before, "MB", sample{a.before / mega}, "", nil})
 		r.add(row{step.name + ": resident at the most", "MB", sample{a.peak / mega}, "", nil})
 		r.add(row{step.name + ": time", "s", sample{a.seconds}, "", nil})
 	}

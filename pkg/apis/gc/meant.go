@@ -60,8 +60,8 @@ func (t TTL) Meant() TTL {
 	return TTL(text)
 }
 
-// MeantTime returns the time, as RFC 3339 has it, that a text was probably meant to be: 2030-01-31T00:00:00Z for "2030-01-31". It is empty if
-// that is not clear.
+// MeantTime returns the time, as RFC 3339 has it, that a text was probably meant to be: 2030-01-31T00:00:00Z for "2030-01-31". It is empty
+// if that is not clear.
 func MeantTime(text string) string {
 	text = strings.ToUpper(strings.TrimSpace(text))
 	for _, layout := range []string{

@@ -40,8 +40,11 @@ var neverResources = map[string]sets.Set[string]{
 		"persistentvolumeclaims", "persistentvolumeclaim", "pvc",
 		"serviceaccounts", "serviceaccount", "sa",
 	),
-	"apps":                sets.New("controllerrevisions", "controllerrevision"),
-	"certificates.k8s.io": sets.New("certificatesigningrequests", "certificatesigningrequest", "csr", "clustertrustbundles", "clustertrustbundle"),
+	"apps": sets.New("controllerrevisions", "controllerrevision"),
+	"certificates.k8s.io": sets.New(
+		"certificatesigningrequests", "certificatesigningrequest", "csr",
+		"clustertrustbundles", "clustertrustbundle",
+	),
 	"coordination.k8s.io": sets.New("leases", "lease"),
 	"node.k8s.io":         sets.New("runtimeclasses", "runtimeclass"),
 	"scheduling.k8s.io":   sets.New("priorityclasses", "priorityclass", "pc"),
@@ -146,8 +149,8 @@ func isNever(r, canonical string) bool {
 	return slashed && (neverGroups.Has(before) || neverNames.HasAny(words(written)...))
 }
 
-// meantResource returns jobs.batch, pods or events for another spelling of it ("Job", "batch/v1", "pods.v1", "po"), or empty. The API serves
-// Events in two groups, and they are the same objects.
+// meantResource returns jobs.batch, pods or events for another spelling of it ("Job", "batch/v1", "pods.v1", "po"), or empty. The API
+// serves Events in two groups, and they are the same objects.
 func meantResource(r string) string {
 	words := words(strings.ToLower(r))
 	words = slices.DeleteFunc(words, func(w string) bool { return apiVersion.MatchString(w) || w == "core" })

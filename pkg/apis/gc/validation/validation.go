@@ -54,8 +54,8 @@ func validateFinalizers(kind string, finalizers, old []string, path *field.Path)
 	return errs
 }
 
-// validateOwners refuses new owners. The garbage collector would delete the object together with them, without checking the permissions that
-// the deletion needs.
+// validateOwners refuses new owners. The garbage collector would delete the object together with them, without checking the permissions
+// that the deletion needs.
 func validateOwners(kind string, owners, old []metav1.OwnerReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range owners {
@@ -246,8 +246,8 @@ func validateText(ttl gc.TTL, path *field.Path, example string) field.ErrorList 
 		return nil
 	}
 	if until := gc.MeantTime(string(ttl)); until != "" {
-		return field.ErrorList{field.Invalid(path, ttl, fmt.Sprintf("is a date, not a duration%s; to keep an object until a date, annotate it with %s=%s",
-			example, gc.AnnotationKeepUntil, until))}
+		return field.ErrorList{field.Invalid(path, ttl, fmt.Sprintf(
+			"is a date, not a duration%s; to keep an object until a date, annotate it with %s=%s", example, gc.AnnotationKeepUntil, until))}
 	}
 	detail := err.Error() + example
 	if meant := ttl.Meant(); meant != "" {

@@ -17,15 +17,15 @@ import (
 const (
 	// waitMost bounds how long a review waits for others.
 	waitMost = 20 * time.Second
-	// waitingMost is how many reviews may wait: more would take the places of other writes in the server. mineMost is how many of them may be
-	// those of one user.
+	// waitingMost is how many reviews may wait: more would take the places of other writes in the server. mineMost is how many of them may
+	// be those of one user.
 	waitingMost, mineMost = 64, 8
 	// retryAfter is how many seconds a client whose review is refused should wait.
 	retryAfter = 5
 )
 
-// queue lets one review after the other run: reviews are not urgent, and each may use a whole processor. Users take turns: besides the one that
-// runs, nobody waits for more than one review of each other user.
+// queue lets one review after the other run: reviews are not urgent, and each may use a whole processor. Users take turns: besides the one
+// that runs, nobody waits for more than one review of each other user.
 type queue struct {
 	lock    sync.Mutex
 	running bool
