@@ -63,8 +63,8 @@ func selected(e ast.Expr) (operand ast.Expr, key string, ok bool) {
 	return nil, "", false
 }
 
-// readsOf returns the paths of the object that an expression reads, those within the elements of lists too: a path leads through a list into
-// its elements, by index or by the variable of a macro. What else an expression does with a value is not followed.
+// readsOf returns the paths of the object that an expression reads, those within the elements of lists too: a path leads through a list
+// into its elements, by index or by the variable of a macro. What else an expression does with a value is not followed.
 func readsOf(e ast.Expr) [][]string {
 	var read [][]string
 	follow(e, map[string][]string{variable: {}, "." + variable: {}}, &read)

@@ -268,8 +268,8 @@ func (w *world) waiting(f *lifecycle.Fact) *facts.Compact {
 	return facts.Compress(&read)
 }
 
-// TestConditionsThatWait: an object is held until its match conditions are evaluated. The same state brings the results, and a state without
-// them does not take them away.
+// TestConditionsThatWait: an object is held until its match conditions are evaluated. The same state brings the results, and a state
+// without them does not take them away.
 func TestConditionsThatWait(t *testing.T) {
 	w := newWorld(t, conditional(1, isA))
 	w.upsert(jobs(2*time.Hour, "a")...)

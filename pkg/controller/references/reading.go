@@ -17,17 +17,17 @@ type reading struct {
 	*collection
 }
 
-// collection has the references that were found. If there are too many, they are to everything in their namespaces. An object in a namespace
-// reaches no further, whatever is in it: its own namespace, those that it names, and what it names by name. Of an object without a
-// namespace, which not everybody may create, too many namespaces are all.
+// collection has the references that were found. If there are too many, they are to everything in their namespaces. An object in a
+// namespace reaches no further, whatever is in it: its own namespace, those that it names, and what it names by name. Of an object without
+// a namespace, which not everybody may create, too many namespaces are all.
 type collection struct {
 	all                   map[Reference]struct{}
 	own                   string // the namespace of the object; All if it has none
 	anyName, anyNamespace bool
 }
 
-// maxReferences bounds the memory for one object. Anybody may create a large one. What remains of an object in a namespace is no larger than
-// its text.
+// maxReferences bounds the memory for one object. Anybody may create a large one. What remains of an object in a namespace is no larger
+// than its text.
 const maxReferences = 50_000
 
 func (c *collection) add(to To, namespace, name string) {

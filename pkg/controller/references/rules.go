@@ -116,8 +116,9 @@ func (o *reading) everywhere(r rule) *reading {
 	return &out
 }
 
-// parameters adds the Secrets that a StorageClass names in its parameters. If there is a parameter for the namespace, as those of CSI drivers
-// have it, they are in that one. Otherwise they may be in any namespace, because drivers may have other parameters for it. Names can be templates, see
+// parameters adds the Secrets that a StorageClass names in its parameters. If there is a parameter for the namespace, as those of CSI
+// drivers have it, they are in that one. Otherwise they may be in any namespace, because drivers may have other parameters for it. Names
+// can be templates, see
 // https://kubernetes-csi.github.io/docs/secrets-and-credentials-storage-class.html. The rules of PersistentVolumeClaims find the values of
 // ${pvc.name} and ${pvc.annotations['key']}, and those of PersistentVolumes find ${pv.name}. What else a template may name is not known.
 func (o *reading) parameters(value any) error {
@@ -130,7 +131,8 @@ func (o *reading) parameters(value any) error {
 		if !ok {
 			return fmt.Errorf("parameter %s is not a string", key)
 		}
-		if namespace, ok := all[strings.TrimSuffix(key, "ame")+"amespace"].(string); ok && isLabel(namespace) && isSecretName(key) && isName(value) {
+		namespace, _ := all[strings.TrimSuffix(key, "ame")+"amespace"].(string)
+		if isLabel(namespace) && isSecretName(key) && isName(value) {
 			o.add(Secrets, namespace, value)
 			continue
 		}
