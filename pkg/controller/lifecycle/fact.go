@@ -98,7 +98,10 @@ type Digest uint16
 func (d Digest) MayEqual(o Digest) bool { return d == 0 || o == 0 || d == o }
 
 // SetContent stores the digest in the metadata of an object that was decoded, for the fact. No API server sets this field any more.
-func SetContent(m metav1.Object, d Digest) { m.SetSelfLink(strconv.Itoa(int(d))) }
+func SetContent(m metav1.Object, d Digest) { m.SetSelfLink(d.String()) }
+
+// String formats the digest as SetContent stores it.
+func (d Digest) String() string { return strconv.Itoa(int(d)) }
 
 func contentOf(m *metav1.ObjectMeta) Digest {
 	d, err := strconv.ParseUint(m.SelfLink, 10, 16)

@@ -50,12 +50,11 @@ func appendContent(to, object []byte, without unread) []byte {
 	if d == 0 {
 		return to
 	}
-	var m metav1.ObjectMeta
-	lifecycle.SetContent(&m, d)
+	stored := d.String()
 	to = protowire.AppendTag(to, rawMetadata, protowire.BytesType)
-	to = protowire.AppendVarint(to, uint64(protowire.SizeTag(selfLink)+protowire.SizeBytes(len(m.SelfLink))))
+	to = protowire.AppendVarint(to, uint64(protowire.SizeTag(selfLink)+protowire.SizeBytes(len(stored))))
 	to = protowire.AppendTag(to, selfLink, protowire.BytesType)
-	return protowire.AppendString(to, m.SelfLink)
+	return protowire.AppendString(to, stored)
 }
 
 // setContent stores the digest of an object that was decoded whole.
