@@ -32,7 +32,7 @@ var layers = []layer{
 			"github.com/google/cel-go/common/types", "github.com/google/cel-go/common/types/ref",
 			"github.com/google/cel-go/common/types/traits",
 			"k8s.io/apiserver/pkg/apis/cel", "k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/cel/common", "k8s.io/apiserver/pkg/cel/environment",
-			"k8s.io/apiserver/pkg/cel/openapi", "k8s.io/kube-openapi/pkg/validation/spec", "k8s.io/utils/lru",
+			"k8s.io/apiserver/pkg/cel/library", "k8s.io/apiserver/pkg/cel/openapi", "k8s.io/kube-openapi/pkg/validation/spec", "k8s.io/utils/lru",
 		},
 		why: "expressions are CEL as Kubernetes has it; its environment and expressions are remembered, and expressions read no clock",
 	},
