@@ -134,5 +134,5 @@ func TestAnObjectInOneOfTwoPools(t *testing.T) {
 	w.upsert(job(time.Hour, "without"), testbuilders.Job("with").Label("batch", "1").Complete(w.now).Fact())
 	w.confirmFresh()
 	w.takes("with")
-	w.decided("without", policy.Keep, policy.ReasonNever)
+	w.decided("without", policy.Keep, policy.ReasonOutsideCapacity)
 }

@@ -98,6 +98,9 @@ func (e *Engine) noteDeletion(rec *record, now time.Time) {
 // deletes reports whether a record is to be deleted, on this replica or another one. A DELETE without an answer may have succeeded.
 func (e *Engine) deletes(rec *record, now time.Time) bool {
 	now = now.Add(clocksDiffer)
+	if !rec.due && (rec.action != policy.Wait || rec.at.time().After(now)) {
+		return false // Most objects that others delete are not due, and to decide takes time.
+	}
 	r, d := e.decide(rec, now)
 	d = e.applyHolds(rec, r, d, now)
 	return d.Action == policy.Delete || d.Reason == policy.ReasonRetrying

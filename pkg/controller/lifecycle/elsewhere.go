@@ -33,7 +33,7 @@ const (
 	karmadaWork        = "work.karmada.io/"
 )
 
-// mark is how an object shows that another control plane placed it here, and would create it again.
+// mark is a mark of a control plane: how an object shows that another one placed it here, and would create it again.
 type mark struct {
 	title string
 	// find returns what the mark names, which may be empty; false if the object has no such mark.
