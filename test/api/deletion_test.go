@@ -41,7 +41,7 @@ func (p scope) deletes(who author, name string, lacking ...string) {
 
 // TestRightsToDelete: who may not delete what a policy keeps may not delete the policy, in whichever way. What keeps nothing takes no rights.
 func TestRightsToDelete(t *testing.T) {
-	forEachKind(t, func(t *testing.T, p scope) {
+	forEachKind(t, func(_ *testing.T, p scope) {
 		jobs, pods := []string{"delete jobs.batch", "list jobs.batch"}, []string{"delete pods", "list pods"}
 		nobody, ofPods := p.deleter("nobody"), p.deleter("pods", pods...)
 		everybody := p.deleter("everybody", slices.Concat(jobs, pods)...)

@@ -113,7 +113,7 @@ func (w *world) deleteBurst(ctx context.Context, ns string) error {
 	return eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
 		list, err := w.kube.BatchV1().Jobs(ns).List(ctx, metav1.ListOptions{Limit: 1})
 		if err == nil && len(list.Items) > 0 {
-			err = fmt.Errorf("Jobs are left in %s", ns)
+			err = fmt.Errorf("namespace %s still has Jobs", ns)
 		}
 		return err
 	})

@@ -129,16 +129,16 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 		&o.rounds,
 		"rounds",
 		5,
-		"expiry, throughput, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd number, in turn with what stands "+
-			"beside; who goes first changes",
+		"expiry, throughput, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd number, in "+
+			"turn with what stands beside; who goes first changes",
 	)
 	flags.IntVar(&o.policies, "policies", 10000, "policies, watches: CleanupPolicies, at least three for each namespace")
 	flags.DurationVar(
 		&o.settle,
 		"settle",
 		30*time.Minute,
-		"policies: how long it is waited at the most for the first statuses of all, of which ten are written a second; watches: until all tell of a "+
-			"change",
+		"policies: how long it is waited at the most for the first statuses of all, of which ten are written a second; watches: "+
+			"until all tell of a change",
 	)
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies, watches: namespaces that they are spread over")
 	flags.IntVar(&o.watches, "watches", 1000, "watches: how many begin after a list")

@@ -27,6 +27,22 @@ func (w *world) reviewClient(i int) (versioned.Interface, error) {
 	return versioned.NewForConfig(config)
 }
 
+// review reviews a draft that would delete all candidates within an hour.
+func (o options) review(ctx context.Context, client versioned.Interface) error {
+	ttl := v1alpha1.TTL("1h")
+	draft := &v1alpha1.CleanupReview{
+		ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Spec: v1alpha1.CleanupPolicySpec{TTLAfterFinished: &ttl},
+	}
+	answer, err := client.GcV1alpha1().CleanupReviews(candidatesNamespace).Create(ctx, draft, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	if s := answer.Status; !s.Complete || s.WithDraft.Week+s.WithDraft.Held != int64(o.candidates) {
+		return fmt.Errorf("the review says %+v of %d", s.WithDraft, o.candidates)
+	}
+	return nil
+}
+
 // measureReviews measures reviews of a draft that would delete all candidates within an hour, and how late Jobs of another namespace go
 // while many clients review it, and while nobody does, in turn.
 func (w *world) measureReviews(ctx context.Context, o options, r *report) error {
@@ -34,20 +50,7 @@ func (w *world) measureReviews(ctx context.Context, o options, r *report) error 
 	if err != nil {
 		return err
 	}
-	review := func(ctx context.Context, client versioned.Interface) error {
-		ttl := v1alpha1.TTL("1h")
-		draft := &v1alpha1.CleanupReview{
-			ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Spec: v1alpha1.CleanupPolicySpec{TTLAfterFinished: &ttl},
-		}
-		answer, err := client.GcV1alpha1().CleanupReviews(candidatesNamespace).Create(ctx, draft, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-		if s := answer.Status; !s.Complete || s.WithDraft.Week+s.WithDraft.Held != int64(o.candidates) {
-			return fmt.Errorf("the review says %+v of %d", s.WithDraft, o.candidates)
-		}
-		return nil
-	}
+	review := o.review
 	var alone []anew
 	for round := range o.rounds {
 		r.progress("reviews: %d of %d ...", round+1, o.rounds)

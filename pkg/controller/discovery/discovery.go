@@ -60,7 +60,7 @@ type Follower struct {
 	lifecycles cache.Store
 	// changed receives when a lifecycle has changed, and definitions when a CustomResourceDefinition has.
 	changed, definitions chan struct{}
-	anew                 chan error // receives when everything must be observed anew
+	anew                 chan string // receives when everything must be observed anew
 	last                 atomic.Pointer[answer]
 	// unread is why the last reading failed. Then there may be resources of which nothing is known.
 	unread error
@@ -79,7 +79,7 @@ func New(c Config) (*Follower, error) {
 	return &Follower{
 		Config: c, catalog: catalog, lifecycles: cache.NewStore(cache.MetaNamespaceKeyFunc),
 		changed: make(chan struct{}, 1), definitions: make(chan struct{}, 1),
-		anew: make(chan error, 1), convert: convert,
+		anew: make(chan string, 1), convert: convert,
 	}, nil
 }
 
@@ -141,7 +141,7 @@ func (f *Follower) Run(ctx context.Context) {
 // StartAnew has lifecycles and definitions listed anew, because the store has gone back.
 func (f *Follower) StartAnew(why error) {
 	select {
-	case f.anew <- why:
+	case f.anew <- why.Error():
 	default:
 	}
 }

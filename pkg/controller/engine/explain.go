@@ -35,7 +35,8 @@ func (e *Engine) candidate(rec *record, alone bool) gc.CleanupCandidate {
 		State:   states[d.Action],
 		Reason:  string(d.Reason),
 		Message: d.Sentence(),
-		Outcome: f.Outcome, DueTime: timeOrNil(gc.WholeSecond(d.At)), Finalizers: f.Finalizers, ObservedTime: timeOrNil(e.watches.HeardAt(f.Resource)),
+		Outcome: f.Outcome, DueTime: timeOrNil(gc.WholeSecond(d.At)), Finalizers: f.Finalizers,
+		ObservedTime: timeOrNil(e.watches.HeardAt(f.Resource)),
 		Owner: e.candidateOwner(f), Limits: candidateLimits(rec, alone),
 	}
 	if out.Status.State == gc.CandidateNone {
@@ -89,7 +90,8 @@ func (e *Engine) explainVotes(rec *record, p *policy.Policy, d policy.Decision, 
 	s.Message += ". " + standing.Extension(limits)
 }
 
-// explainCount says why no ceiling counts a record although there is one, and where its finish time comes from if it does not say that itself.
+// explainCount says why no ceiling counts a record although there is one, and where its finish time comes from if it does not say that
+// itself.
 func explainCount(rec *record, standing *policy.Standing, s *gc.CleanupCandidateStatus) {
 	if s.Reason == string(policy.ReasonUnderCeiling) && !rec.inCeiling() {
 		why := "its finish time is in the future"

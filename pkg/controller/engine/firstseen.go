@@ -27,8 +27,8 @@ type FinishMark struct {
 
 func (m FinishMark) equal(o FinishMark) bool { return m.Since.Equal(o.Since) && m.Version == o.Version }
 
-// maxFinishMarks is how many FinishMarks are stored for a namespace. If there are more such objects, the time of the others starts anew when
-// Winnow restarts.
+// maxFinishMarks is how many FinishMarks are stored for a namespace. If there are more such objects, the time of the others starts anew
+// when Winnow restarts.
 const maxFinishMarks = 10 * MaxMarks
 
 // dated returns a new state of an object with a finish time, if it has finished and does not say when. rec is what was known of the object
@@ -62,8 +62,8 @@ func (ns *namespace) finishMark(compact *facts.Compact, after uint64, now time.T
 	return out, ok
 }
 
-// believable returns the time of a mark as far as it can be true: not before the creation of its object, and not in the future. The clock of
-// the replica that stored it may be ahead.
+// believable returns the time of a mark as far as it can be true: not before the creation of its object, and not in the future. The clock
+// of the replica that stored it may be ahead.
 func believable(at, created, now time.Time) time.Time {
 	switch {
 	case at.Before(created):

@@ -120,6 +120,11 @@ func (e *Engine) MarksToStore(namespace string) (out []*Marks, known bool) {
 	}
 	unused, usesKnown := e.wantedUnused(ns)
 	finished, finishesKnown := e.wantedFinishMarks(ns)
+	return ns.addMarks(ns.changedMarks(unused, finished), unused, finished), usesKnown && finishesKnown
+}
+
+// changedMarks returns the stored marks that must be changed or deleted. It removes those that stay from what is wanted.
+func (ns *namespace) changedMarks(unused map[types.UID]time.Time, finished map[types.UID]FinishMark) []*Marks {
 	var changed []*Marks
 	for _, name := range slices.Sorted(maps.Keys(ns.marks)) {
 		stored := ns.marks[name]
@@ -131,7 +136,7 @@ func (e *Engine) MarksToStore(namespace string) (out []*Marks, known bool) {
 			changed = append(changed, m)
 		}
 	}
-	return ns.addMarks(changed, unused, finished), usesKnown && finishesKnown
+	return changed
 }
 
 // wantedUnused returns since when the objects of a namespace are unused, and reports whether that is known. Until it is, it returns what is

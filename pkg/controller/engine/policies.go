@@ -200,6 +200,12 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 	affected := e.affected(ps, o.Namespace)
 	e.compile(ps, o)
 	affected = affected.Union(e.affected(ps, o.Namespace))
+	e.specChanged(ps, created, readableChanged, affected)
+	return affected.Union(e.endApproved(ps))
+}
+
+// specChanged adopts the holds of a new policy, and records the change of a spec, in the namespaces that it affects.
+func (e *Engine) specChanged(ps *policyState, created, readableChanged bool, affected sets.Set[*namespace]) {
 	c, changed := changeOf(ps, created, readableChanged)
 	for ns := range affected {
 		if created {
@@ -209,7 +215,6 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 			e.recordChange(ns, c)
 		}
 	}
-	return affected.Union(e.endApproved(ps))
 }
 
 // storePolicy stores a state of a policy, and what follows from everything but its spec. It returns the state before; created reports

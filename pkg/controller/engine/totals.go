@@ -16,7 +16,8 @@ func (e *Engine) Totals(now time.Time) report.Totals {
 	out := report.Totals{
 		Objects: e.records.count, Timers: e.timers.Len(), Candidates: map[string]map[gc.CandidateState]int{},
 		Held: map[string]map[policy.Reason]int{}, Holds: e.holdIDs().Len(), Paced: e.queue.Resting(),
-		ClockInDoubt: e.fresh.ClockDoubt() != "", Unconfirmed: e.fresh.Unconfirmed() != "", Silent: e.watches.Silent(now), Stale: e.watches.AllStale(),
+		ClockInDoubt: e.fresh.ClockDoubt() != "", Unconfirmed: e.fresh.Unconfirmed() != "",
+		Silent: e.watches.Silent(now), Stale: e.watches.AllStale(),
 	}
 	out.ClockSkew, out.ClockCompared = e.fresh.ClockSkew(now)
 	for of, n := range e.counts {

@@ -28,7 +28,8 @@ type Compact struct {
 
 // Compress returns the compact form of a fact.
 func Compress(f *lifecycle.Fact) *Compact {
-	k := &Compact{shared: sharedOf(f), id: string(f.UID) + f.Name + string([]byte{byte(f.Content >> 8), byte(f.Content)}), ResourceVersion: f.ResourceVersion}
+	id := string(f.UID) + f.Name + string([]byte{byte(f.Content >> 8), byte(f.Content)})
+	k := &Compact{shared: sharedOf(f), id: id, ResourceVersion: f.ResourceVersion}
 	createdFits, endedFits := false, true
 	k.created, createdFits = seconds(f.Created)
 	switch {

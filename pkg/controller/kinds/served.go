@@ -124,8 +124,8 @@ func newKind(s Served, l *gc.ResourceLifecycle, source Source) *Kind {
 	return k
 }
 
-// CompileLifecycle compiles a stored lifecycle; nil if nothing of the objects but their metadata matters. It fails if the lifecycle could not have passed
-// validation, for example because a newer version wrote it.
+// CompileLifecycle compiles a stored lifecycle; nil if nothing of the objects but their metadata matters. It fails if the lifecycle could
+// not have passed validation, for example because a newer version wrote it.
 func CompileLifecycle(l *gc.ResourceLifecycle, kind schema.GroupKind) (*lifecycle.Compiled, error) {
 	if why := gc.Unreadable(&l.ObjectMeta); why != "" {
 		return nil, fmt.Errorf("%s", why)

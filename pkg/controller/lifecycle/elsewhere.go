@@ -91,8 +91,8 @@ var traced = [][]byte{
 	[]byte(owningInventory), []byte(oldOwningInventory), []byte(applySet),
 }
 
-// NeedsManagers reports whether an encoded object, or its metadata, may have a mark that needs a trace in managedFields. Without one, nobody
-// reads managedFields.
+// NeedsManagers reports whether an encoded object, or its metadata, may have a mark that needs a trace in managedFields. Without one,
+// nobody reads managedFields.
 func NeedsManagers(encoded []byte) bool {
 	return slices.ContainsFunc(traced, func(key []byte) bool { return bytes.Contains(encoded, key) })
 }
@@ -167,8 +167,8 @@ func ownedBy(group, kind string) finder {
 	}
 }
 
-// argoApp returns the Argo CD app whose tracking ID names this object: "<app>:<group>/<Kind>:<namespace>/<name>". The name of an app ends at
-// the first colon.
+// argoApp returns the Argo CD app whose tracking ID names this object: "<app>:<group>/<Kind>:<namespace>/<name>". The name of an app ends
+// at the first colon.
 func argoApp(kind schema.GroupKind, m *metav1.ObjectMeta) (string, bool) {
 	id, ok := m.Annotations[argoTrackingID]
 	if !ok {

@@ -104,7 +104,7 @@ func SetContent(m metav1.Object, d Digest) { m.SetSelfLink(d.String()) }
 func (d Digest) String() string { return strconv.Itoa(int(d)) }
 
 func contentOf(m *metav1.ObjectMeta) Digest {
-	d, err := strconv.ParseUint(m.SelfLink, 10, 16)
+	d, err := strconv.ParseUint(m.GetSelfLink(), 10, 16)
 	if err != nil {
 		return 0
 	}

@@ -122,7 +122,12 @@ func OwnershipOf(f *Fact, owners Owners) Ownership {
 	case c.GroupKind == kindCronJob:
 		return Ownership{State: stateOfCronJob(f, owners)}
 	}
-	owner := owners.Finisher(c)
+	return ownershipByLifecycle(f, owners.Finisher(c))
+}
+
+// ownershipByLifecycle is OwnershipOf for a controller of which only its lifecycle may say what it needs.
+func ownershipByLifecycle(f *Fact, owner Finisher) Ownership {
+	c := f.Controller
 	independent := owner.Independent == Independent || owner.Independent == FinishedIndependent && f.Finished
 	switch {
 	case independent && !owner.HasNeeds:
@@ -158,8 +163,8 @@ func (o *Finisher) unknown(c *Owner) string {
 	if o.Resource == "" {
 		return fmt.Sprintf("%s is of the kind %s, which the cluster does not serve", c, c.GroupKind)
 	}
-	return fmt.Sprintf("nothing says whether %s still needs it. If such objects never need what has finished, create ResourceLifecycle %s with "+
-		"dependents: %s", c, o.Resource, gc.LifecycleIndependent)
+	return fmt.Sprintf("nothing says whether %s still needs it. If such objects never need what has finished, create ResourceLifecycle %s "+
+		"with dependents: %s", c, o.Resource, gc.LifecycleIndependent)
 }
 
 // stateOfCronJob is OwnershipOf for a CronJob. The CronJob controller creates a Job first. Then it adds the Job to status.active and sets

@@ -1,7 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package marks stores since when ConfigMaps and Secrets are unused, and objects finished that do not say so themselves, in the cluster's own API; see artifacts/storage.
+// Package marks stores since when ConfigMaps and Secrets are unused, and objects finished that do not say so themselves, in the cluster's
+// own API; see artifacts/storage.
 package marks
 
 import (
@@ -21,7 +22,8 @@ var Resource = schema.GroupVersionResource{Group: "internal.gc.winnow.dev", Vers
 
 const kind = "UsageMarks"
 
-// The fields have marks by the UIDs of objects. fieldUnused is always there, because versions of Winnow that know no other field require it.
+// The fields have marks by the UIDs of objects. fieldUnused is always there, because versions of Winnow that know no other field require
+// it.
 const (
 	fieldUnused   = "unused"
 	fieldFinished = "finished"

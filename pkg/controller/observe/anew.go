@@ -66,7 +66,7 @@ func (o *Observer) Relist() {
 // StartAnew has everything observed anew, because the store of the cluster has gone back.
 func (o *Observer) StartAnew(why error) {
 	select {
-	case o.anew <- why:
+	case o.anew <- why.Error():
 	default: // It will be observed anew already.
 	}
 }
@@ -79,8 +79,8 @@ func (o *Observer) relistNow(ctx context.Context) {
 }
 
 // observeAnew ends all reflectors, has the tracker know nothing of what is stored, and starts them again.
-func (o *Observer) observeAnew(ctx context.Context, why error) {
-	klog.FromContext(ctx).Error(why, "Observing everything anew, and deleting nothing until that is done")
+func (o *Observer) observeAnew(ctx context.Context, why string) {
+	klog.FromContext(ctx).Error(nil, "Observing everything anew, and deleting nothing until that is done", "reason", why)
 	o.stopAlways()
 	o.stopAll()
 	if o.referrers.table != nil {

@@ -52,7 +52,7 @@ type Observer struct {
 	synced       [3]atomic.Bool // policies, cluster policies, namespaces
 	always       always
 	relist       chan struct{}
-	anew         chan error
+	anew         chan string
 	dependencies map[string]dependency
 	running      map[string]*reflection
 	referrers    referrers
@@ -90,7 +90,7 @@ func New(c Config) *Observer {
 	o := &Observer{
 		Config: c, running: map[string]*reflection{}, referrers: referrers{running: map[*kinds.Referrer]*reflection{}},
 		first:  firstLists{changed: c.FirstLists},
-		always: always{orders: map[string]*inorder.Order{}}, relist: make(chan struct{}, 1), anew: make(chan error, 1),
+		always: always{orders: map[string]*inorder.Order{}}, relist: make(chan struct{}, 1), anew: make(chan string, 1),
 		pace: newPacer(c.Clock),
 	}
 	o.dependencies = map[string]dependency{

@@ -23,8 +23,8 @@ type Partial struct {
 	withManagers fieldSet
 }
 
-// fieldSet are the fields of a JSON object that are decoded. If the value is nil, the whole field is. The fields of each element of an array
-// stand under elements.
+// fieldSet are the fields of a JSON object that are decoded. If the value is nil, the whole field is. The fields of each element of an
+// array stand under elements.
 type fieldSet map[string]fieldSet
 
 const elements = "[]"

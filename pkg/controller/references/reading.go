@@ -36,7 +36,7 @@ func (c *collection) add(to To, namespace, name string) {
 	}
 	r := Reference{to, namespace, name}
 	c.all[c.wider(r)] = struct{}{}
-	for len(c.all) > maxReferences && !(c.anyName && (c.own != All || c.anyNamespace)) {
+	for len(c.all) > maxReferences && (!c.anyName || c.own == All && !c.anyNamespace) {
 		c.anyName, c.anyNamespace = true, c.anyName
 		before := c.all
 		c.all = map[Reference]struct{}{}
@@ -49,7 +49,7 @@ func (c *collection) add(to To, namespace, name string) {
 // wider returns what stands for a reference, if there are too many.
 func (c *collection) wider(r Reference) Reference {
 	named := r.Namespace == All && r.Name != All // in whichever namespace
-	if c.anyName && !(named && c.own != All) {
+	if c.anyName && (!named || c.own == All) {
 		r.To, r.Name = both, All
 	}
 	if c.anyNamespace || r.Namespace == All && r.Name == All {

@@ -164,8 +164,8 @@ func (s source) Watch(ctx context.Context, key string, opts storage.ListOptions)
 // EnableResourceSizeEstimation implements storage.Interface.
 func (s source) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil } // see Stats
 
-// provideProgress tells the library once that the storage can report the progress of a watch. The library asks for all storages of a process
-// together.
+// provideProgress tells the library once that the storage can report the progress of a watch. The library asks for all storages of a
+// process together.
 var provideProgress sync.Once
 
 // barriersAreProgress is the answer to whether the storage can report the progress of a watch.

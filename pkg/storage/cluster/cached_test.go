@@ -97,7 +97,7 @@ func expectListed(t *testing.T, s storage.Interface, resourceVersion, want strin
 	}
 }
 
-func mustWatch(t *testing.T, ctx context.Context, s storage.Interface, resourceVersion string) watch.Interface {
+func mustWatch(ctx context.Context, t *testing.T, s storage.Interface, resourceVersion string) watch.Interface {
 	t.Helper()
 	w, err := s.Watch(ctx, "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything, ResourceVersion: resourceVersion})
 	if err != nil {
@@ -119,7 +119,7 @@ func TestOneWatchForAll(t *testing.T) {
 	lists := fake.count("LIST")
 	var watches []watch.Interface
 	for range 100 {
-		watches = append(watches, mustWatch(t, t.Context(), s, list.ResourceVersion))
+		watches = append(watches, mustWatch(t.Context(), t, s, list.ResourceVersion))
 	}
 	initial := true
 	opts := storage.ListOptions{
@@ -276,7 +276,7 @@ func TestRestore(t *testing.T) {
 			fake.put("b", payloadOf(t, "b", "n"))
 			expectListed(t, s, "", "a on m, b on n")
 			newest := fmt.Sprint(s.direct.timeline.now())
-			client, mine := mustWatch(t, t.Context(), s, newest), mustWatch(t, own(t.Context()), s, newest)
+			client, mine := mustWatch(t.Context(), t, s, newest), mustWatch(own(t.Context()), t, s, newest)
 
 			restore(endWatches)
 			eventually(t, "the list is that of the backup", func(ctx context.Context) error {
@@ -315,7 +315,7 @@ func TestRestore(t *testing.T) {
 				opts := storage.ListOptions{Recursive: true, Predicate: storage.Everything}
 				return errors.Join(s.ReadinessCheck(), s.GetList(ctx, "/pods", opts, list))
 			})
-			again := mustWatch(t, t.Context(), s, list.ResourceVersion)
+			again := mustWatch(t.Context(), t, s, list.ResourceVersion)
 			expectEvent(t, again, watch.Added, fake.put("c", payloadOf(t, "c", "n")))
 		})
 	}
@@ -335,7 +335,7 @@ func eventsOf(w watch.Interface) func(func(watch.Event) bool) {
 func TestOlderEventsAreIgnored(t *testing.T) {
 	fake := newFakeHost(t)
 	s := newTestCached(t, fake.host(t))
-	client, mine := mustWatch(t, t.Context(), s, ""), mustWatch(t, own(t.Context()), s, "")
+	client, mine := mustWatch(t.Context(), t, s, ""), mustWatch(own(t.Context()), t, s, "")
 	old := fake.put("a", payloadOf(t, "a", "old"))
 	current := fake.put("a", payloadOf(t, "a", "new"))
 	fake.repeat(old)
@@ -355,7 +355,7 @@ func TestClusterIsAway(t *testing.T) {
 	fake := newFakeHost(t)
 	fake.put("a", payloadOf(t, "a", "n"))
 	s := newTestCached(t, fake.host(t))
-	w := mustWatch(t, t.Context(), s, fmt.Sprint(s.direct.timeline.now()))
+	w := mustWatch(t.Context(), t, s, fmt.Sprint(s.direct.timeline.now()))
 	expectEvent(t, w, watch.Modified, fake.put("a", payloadOf(t, "a", "n"))) // A watch that brought nothing is not taken up again.
 	fake.fail(true)
 	expectListed(t, s, "0", "a on n")
@@ -377,7 +377,7 @@ func TestUnreadableInTheCache(t *testing.T) {
 	s := newTestCached(t, fake.host(t))
 	fake.put("b", payloadOf(t, "b", "n"))
 	expectListed(t, s, "", "a on unreadable, b on n")
-	w := mustWatch(t, t.Context(), s, fmt.Sprint(s.direct.timeline.now()))
+	w := mustWatch(t.Context(), t, s, fmt.Sprint(s.direct.timeline.now()))
 	expectEvent(t, w, watch.Modified, fake.put("b", "garbage"))
 	expectEvent(t, w, watch.Modified, fake.put("b", payloadOf(t, "b", "m")))
 	expectListed(t, s, "0", "a on unreadable, b on m")
@@ -398,7 +398,7 @@ func TestManyObjects(t *testing.T) {
 			t.Errorf("a list %s has %d objects, %v", name, len(list.Items), err)
 		}
 	}
-	w := mustWatch(t, own(t.Context()), s, "")
+	w := mustWatch(own(t.Context()), t, s, "")
 	for range many {
 		if event := <-w.ResultChan(); event.Type != watch.Added {
 			t.Fatalf("got %+v", event)

@@ -61,13 +61,7 @@ func (s *store) fill(ctx context.Context, at target, query listQuery, opts stora
 			return page, s.translateList(ctx, err, at, opts, first)
 		}
 		if first {
-			if page.revision, err = s.versioner.ParseResourceVersion(list.ResourceVersion); err != nil {
-				return page, storage.NewInternalError(err)
-			}
-			if query.consistent() {
-				err = s.timeline.read(before, page.revision)
-			}
-			if err != nil {
+			if page.revision, err = s.revisionOf(list, query, before); err != nil {
 				return page, err
 			}
 		}
@@ -88,6 +82,18 @@ func (s *store) fill(ctx context.Context, at target, query listQuery, opts stora
 		}
 		query = query.next(list.Continue)
 	}
+}
+
+// revisionOf returns the resourceVersion of a list that began at a time. It fails if the list shows that the cluster has gone back.
+func (s *store) revisionOf(list *storedList, query listQuery, before uint64) (uint64, error) {
+	revision, err := s.versioner.ParseResourceVersion(list.ResourceVersion)
+	if err != nil {
+		return 0, storage.NewInternalError(err)
+	}
+	if query.consistent() {
+		err = s.timeline.read(before, revision)
+	}
+	return revision, err
 }
 
 // appendMatching appends the decoded objects that match, until the page is full. It returns how many of stored it has checked.

@@ -126,7 +126,7 @@ func (w *watcher) open(ctx, streamCtx context.Context, revision uint64, opts sto
 		bookmarks:       w.bookmarks,
 	})
 	w.stream = stream
-	if context.Cause(streamCtx) == errExpired {
+	if hasExpired(streamCtx) {
 		return errExpired
 	}
 	return w.store.translate(ctx, err, w.at)
@@ -143,24 +143,13 @@ func (s *store) hostSelects(predicate storage.SelectionPredicate) bool {
 // resourceVersion if the client gets no initial events. If nobody needs the objects, it only sees to it that the cluster has come as far as
 // the client's resourceVersion: from later on, the host would report nothing, after a restore for ever.
 func (w *watcher) seed(ctx context.Context, revision uint64, wantsInitial, selective bool) (uint64, error) {
-	query, objects := listQuery{location: w.at.location, labels: labelSelector(w.predicate)}, !w.at.neverExists && (wantsInitial || selective)
-	if !objects {
-		query.limit = 1
-	} else if !wantsInitial && revision > 0 {
-		query.resourceVersion, query.match = strconv.FormatUint(revision, 10), metav1.ResourceVersionMatchExact
-	}
+	query, objects := w.seedQuery(revision, wantsInitial, selective)
 	before := w.store.timeline.now()
 	list, err := w.store.table.list(ctx, query.paged())
 	if err != nil {
 		return 0, w.store.translate(ctx, err, w.at)
 	}
-	current, err := w.store.versioner.ParseResourceVersion(list.ResourceVersion)
-	if err != nil {
-		return 0, storage.NewInternalError(err)
-	}
-	if query.consistent() {
-		err = w.store.timeline.read(before, current)
-	}
+	current, err := w.store.revisionOf(list, query, before)
 	switch {
 	case revision > current && wantsInitial:
 		return 0, storage.NewTooLargeResourceVersionError(revision, current, 1)
@@ -173,6 +162,17 @@ func (w *watcher) seed(ctx context.Context, revision uint64, wantsInitial, selec
 		return current, nil
 	}
 	return current, w.takeAll(ctx, query.paged(), list, wantsInitial, selective)
+}
+
+// seedQuery returns the query of seed, and whether its objects are needed.
+func (w *watcher) seedQuery(revision uint64, wantsInitial, selective bool) (query listQuery, objects bool) {
+	query, objects = listQuery{location: w.at.location, labels: labelSelector(w.predicate)}, !w.at.neverExists && (wantsInitial || selective)
+	if !objects {
+		query.limit = 1
+	} else if !wantsInitial && revision > 0 {
+		query.resourceVersion, query.match = strconv.FormatUint(revision, 10), metav1.ResourceVersionMatchExact
+	}
+	return query, objects
 }
 
 // takeAll takes the objects of a list, of which this is the first page.
@@ -231,7 +231,7 @@ func (w *watcher) run(ctx, streamCtx context.Context) {
 	defer w.stream.close()
 	for ctx.Err() == nil {
 		received, err := w.stream.next()
-		if err != nil && context.Cause(streamCtx) == errExpired {
+		if err != nil && hasExpired(streamCtx) {
 			w.send(ctx, errorEvent(errExpired))
 			return
 		}
@@ -273,11 +273,7 @@ func (w *watcher) transform(ctx context.Context, received hostEvent) (*watch.Eve
 		return nil, err
 	}
 	if barrier := isBarrier(*stored); barrier || kind == watch.Bookmark {
-		if !w.bookmarks || barrier && !w.barriers {
-			return nil, nil
-		}
-		bookmark, err := w.bookmark(stored.ResourceVersion)
-		return &watch.Event{Type: watch.Bookmark, Object: bookmark}, err
+		return w.progress(stored, barrier)
 	}
 	if w.matching != nil {
 		return w.transition(kind, stored)
@@ -287,6 +283,20 @@ func (w *watcher) transform(ctx context.Context, received hostEvent) (*watch.Eve
 		err = corruptDeletion(err)
 	}
 	return &watch.Event{Type: kind, Object: object}, err
+}
+
+// progress returns the bookmark for a bookmark or barrier of the host; nil if the client gets none.
+func (w *watcher) progress(stored *storedObject, barrier bool) (*watch.Event, error) {
+	if !w.bookmarks || barrier && !w.barriers {
+		return nil, nil
+	}
+	bookmark, err := w.bookmark(stored.ResourceVersion)
+	return &watch.Event{Type: watch.Bookmark, Object: bookmark}, err
+}
+
+// hasExpired reports whether a stream was ended because the cluster has gone back in time.
+func hasExpired(streamCtx context.Context) bool {
+	return errors.Is(context.Cause(streamCtx), errExpired)
 }
 
 // advance reports whether an event is newer than all before it, and takes its resourceVersion. The cluster reports changes in their order:

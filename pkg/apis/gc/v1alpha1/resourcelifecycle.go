@@ -10,9 +10,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, which ConfigMaps and Secrets they
-// use, and whether they need what they control. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It replaces the built-in lifecycle of that
-// resource, if there is one.
+// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, which ConfigMaps and Secrets
+// they use, and whether they need what they control. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It
+// replaces the built-in lifecycle of that resource, if there is one.
 type ResourceLifecycle struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
@@ -45,9 +45,9 @@ type ResourceLifecycleList struct {
 }
 
 // ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control.
-// Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL, with the
-// libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the
-// wrong type, then Winnow does not delete the object.
+// Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL,
+// with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object,
+// or has the wrong type, then Winnow does not delete the object.
 type ResourceLifecycleSpec struct {
 	// finished says whether, how and when an object has finished. If unset, the built-in expressions apply, or objects
 	// do not finish.

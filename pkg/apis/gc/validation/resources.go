@@ -36,6 +36,7 @@ func refusalsAfter(after gc.After) func(string, *field.Path) *field.Error {
 		return refuseUnlessUnused
 	case gc.AfterCreated:
 		return refuseResource
+	case gc.AfterFinished:
 	}
 	return refuseUnlessFinishing("set after: Created in the rule")
 }

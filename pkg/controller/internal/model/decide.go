@@ -154,8 +154,6 @@ func (w *World) hasCeiling(f *lifecycle.Fact) bool {
 
 // ownHold returns why the object may not be deleted in its present state; empty if it may.
 func (c *recomputation) ownHold(f *lifecycle.Fact) string {
-	votes := c.votes[f.UID]
-	deletesApplied := len(votes) > 0 && all(votes, func(v vote) bool { return v.deletesApplied })
 	switch {
 	case c.conditionFailed(f):
 		return "ExpressionError"
@@ -171,9 +169,19 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 		return "Uncounted"
 	case f.Contradictory:
 		return "ConflictingFinalizers"
-	case f.Applied != "" && !deletesApplied:
+	}
+	return c.comesBack(f)
+}
+
+// comesBack returns why something would create the object again; empty if nothing would, or if all votes say to delete it all the same.
+func (c *recomputation) comesBack(f *lifecycle.Fact) string {
+	votes := c.votes[f.UID]
+	switch {
+	case len(votes) > 0 && all(votes, func(v vote) bool { return v.deletesApplied }):
+		return ""
+	case f.Applied != "":
 		return "ManagedElsewhere"
-	case c.Recreated[f.UID] && !deletesApplied:
+	case c.Recreated[f.UID]:
 		return "RecreateLoop"
 	}
 	return ""

@@ -128,6 +128,13 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 		ttl := pick(t, time.Minute, 0, 10*time.Minute, time.Hour)
 		f.NativeTTL = &ttl
 	}
+	drawTimes(t, f, now)
+	drawMarks(t, f)
+	return f
+}
+
+// drawTimes draws the annotations that say how long an object is kept.
+func drawTimes(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 	if rarely(t, 5) {
 		f.TTL = new(pick(t, "10m", "0s", "1h", string(gc.TTLNever), "1m", "2 hours"))
 	}
@@ -135,8 +142,6 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 		f.KeepUntil = new(pick(t, now.Format(time.RFC3339), now.Add(time.Second).Format(time.RFC3339),
 			now.Add(-30*time.Second).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339), "tomorrow"))
 	}
-	drawMarks(t, f)
-	return f
 }
 
 // drawNeeds draws which objects a CronWorkflow needs, or that nobody knows.
@@ -225,9 +230,6 @@ func drawDeadline(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 
 // drawController draws a controller, most often none. It may be of any kind, whatever the object is, and may be one that does not exist.
 func drawController(t *rapid.T, i int) *lifecycle.Owner {
-	own := func(group, kind, name string, uid types.UID) *lifecycle.Owner {
-		return &lifecycle.Owner{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Name: name, UID: uid}
-	}
 	switch pick(t, 0, 0, 0, 1, 2, 3, 1, 0, 4) {
 	case 1:
 		if DrawnResource(i) == gc.ResourceJobs || rarely(t, 3) {
@@ -243,17 +245,7 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 		kind := pick(t, "ReplicaSet", "StatefulSet", "DaemonSet", "Deployment", "ReplicationController", "Service")
 		return own(coreKinds[kind], kind, "s", pick[types.UID](t, "uid-s1", "uid-s2"))
 	case 4:
-		j := pick(t, 8, 18, 28, 98, 1, 21, 11, 31, 91)
-		name, uid := fmt.Sprintf("o%02d", j), DrawnUID(j)
-		switch {
-		case j == i:
-		case j%10 == 8:
-			return own("argoproj.io", "Workflow", name, uid)
-		case j%20 == 11:
-			return own("argoproj.io", "CronWorkflow", name, uid)
-		default:
-			return own("", "Pod", name, uid)
-		}
+		return drawAnother(t, i)
 	case 3:
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 2, 3:
@@ -263,6 +255,25 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 		}
 	}
 	return nil
+}
+
+func own(group, kind, name string, uid types.UID) *lifecycle.Owner {
+	return &lifecycle.Owner{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Name: name, UID: uid}
+}
+
+// drawAnother draws another object as the controller, or one that is not there.
+func drawAnother(t *rapid.T, i int) *lifecycle.Owner {
+	j := pick(t, 8, 18, 28, 98, 1, 21, 11, 31, 91)
+	name, uid := fmt.Sprintf("o%02d", j), DrawnUID(j)
+	switch {
+	case j == i:
+		return nil
+	case j%10 == 8:
+		return own("argoproj.io", "Workflow", name, uid)
+	case j%20 == 11:
+		return own("argoproj.io", "CronWorkflow", name, uid)
+	}
+	return own("", "Pod", name, uid)
 }
 
 // coreKinds are the groups of kinds of Kubernetes that do not finish.

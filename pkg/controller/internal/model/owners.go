@@ -34,10 +34,7 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 		schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
 		schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
 		schema.GroupKind{Kind: "ReplicationController"}:
-		if f.Resource == gc.ResourcePods && f.Finished {
-			return noOwner
-		}
-		return running
+		return needsUnless(f.Resource == gc.ResourcePods && f.Finished)
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Kind: "Service"}, schema.GroupKind{Kind: "Endpoints"},
 		schema.GroupKind{Kind: "Node"}:
 		return running
@@ -52,12 +49,16 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 	case schema.GroupKind{Group: "argoproj.io", Kind: "CronWorkflow"}:
 		return w.cronWorkflowOf(f)
 	case schema.GroupKind{Group: "keda.sh", Kind: "ScaledJob"}:
-		if f.Finished {
-			return noOwner
-		}
-		return running
+		return needsUnless(f.Finished)
 	}
 	return unknown
+}
+
+func needsUnless(released bool) owner {
+	if released {
+		return noOwner
+	}
+	return running
 }
 
 // finisherOf is ownerOf for an owner of a resource that finishes.

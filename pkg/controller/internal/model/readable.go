@@ -39,11 +39,14 @@ func readableAfter(r gc.CleanupRule) bool {
 		return false
 	}
 	if oneOf(r.After, gc.AfterCreated, gc.AfterUnused) {
-		selects := len(r.MatchConditions) > 0 || r.Selector != nil && len(r.Selector.MatchLabels)+len(r.Selector.MatchExpressions) > 0
-		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selects && r.TTL != nil && r.Outcome == "" && r.Capacity == nil &&
-			r.ActiveDeadline == nil
+		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selectsSome(r) && r.TTL != nil && r.Outcome == "" &&
+			r.Capacity == nil && r.ActiveDeadline == nil
 	}
 	return oneOf(r.After, "", gc.AfterFinished) && all(r.Resources, finishes)
+}
+
+func selectsSome(r gc.CleanupRule) bool {
+	return len(r.MatchConditions) > 0 || r.Selector != nil && len(r.Selector.MatchLabels)+len(r.Selector.MatchExpressions) > 0
 }
 
 func readableLimits(r gc.CleanupRule) bool {
