@@ -28,6 +28,9 @@ type placed struct {
 
 func annotated(pairs ...string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
+		if j.Annotations == nil {
+			j.Annotations = map[string]string{}
+		}
 		for i := 0; i < len(pairs); i += 2 {
 			j.Annotations[pairs[i]] = pairs[i+1]
 		}
@@ -36,6 +39,9 @@ func annotated(pairs ...string) func(*batchv1.Job) {
 
 func labelled(pairs ...string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
+		if j.Labels == nil {
+			j.Labels = map[string]string{}
+		}
 		for i := 0; i < len(pairs); i += 2 {
 			j.Labels[pairs[i]] = pairs[i+1]
 		}

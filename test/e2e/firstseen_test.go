@@ -67,7 +67,7 @@ func waitFinishMarks(t *testing.T, ns string, objects map[types.UID]string) map[
 // TestFirstSeenOutlivesWinnow: what does not say when it finished counts from when Winnow first saw it finished. The time is the same after
 // the leader was killed, and after all replicas were, and nothing is deleted before its TTL has passed since then.
 func TestFirstSeenOutlivesWinnow(t *testing.T) {
-	client, ns, r := customClient(t), newNamespace(t), machine("lathes", "v1")
+	client, ns, r := customClient(t), newNamespace(t), machine("broaches", "v1")
 	grant(t, r)
 	installCustom(t, client, r)
 	createLifecycle(t, r, "object.status.?at.orValue(null)")
@@ -86,7 +86,7 @@ func TestFirstSeenOutlivesWinnow(t *testing.T) {
 	}})
 	empty, err := of.Get(t.Context(), "empty", metav1.GetOptions{})
 	must(t, err)
-	objects[empty.GetUID()] = "lathes/empty"
+	objects[empty.GetUID()] = "broaches/empty"
 
 	before := waitFinishMarks(t, ns, objects)
 	killed := leader(t)

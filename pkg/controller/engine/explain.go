@@ -37,7 +37,7 @@ func (e *Engine) candidate(rec *record, alone bool) gc.CleanupCandidate {
 		Message: d.Sentence(),
 		Outcome: f.Outcome, DueTime: timeOrNil(gc.WholeSecond(d.At)), Finalizers: f.Finalizers,
 		ObservedTime: timeOrNil(e.watches.HeardAt(f.Resource)),
-		Owner: e.candidateOwner(f), Limits: candidateLimits(rec, alone),
+		Owner:        e.candidateOwner(f), Limits: candidateLimits(rec, alone),
 	}
 	if out.Status.State == gc.CandidateNone {
 		out.Status.DueTime = nil // It may be the time of a deadline.
