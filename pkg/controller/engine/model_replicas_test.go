@@ -163,11 +163,13 @@ func (e *simulation) writeStatus() {
 	}
 	for i, p := range e.Policies {
 		e.Policies[i] = p.DeepCopy()
+		e.Policies[i].ResourceVersion = e.next()
 		e.Policies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: holds[p.UID]}
 		e.both(func(t *driver) { t.SetPolicy(e.Policies[i], e.Now) })
 	}
 	for i, p := range e.ClusterPolicies {
 		e.ClusterPolicies[i] = p.DeepCopy()
+		e.ClusterPolicies[i].ResourceVersion = e.next()
 		e.ClusterPolicies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: holds[p.UID]}
 		e.both(func(t *driver) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
 	}
