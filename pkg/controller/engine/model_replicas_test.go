@@ -54,6 +54,7 @@ func (e *simulation) startWith(c Config) *driver {
 	if e.budget > 0 {
 		t.setBudget(e.budget)
 	}
+	e.compareClocks(t)
 	t.SetKinds(drawnKinds, e.Now)
 	for _, resource := range drawnKinds.Deletable() {
 		k, _ := drawnKinds.For(resource)
@@ -126,9 +127,6 @@ func (e *simulation) changeLeader(t *rapid.T) {
 	}
 	e.writeStatus()
 	e.follow()
-	if e.clockInDoubt {
-		e.read()
-	}
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
 		if fresh || !caughtUp || !e.known(name) { // A replica that has started since does not know former guardrails.

@@ -184,12 +184,20 @@ func (e *simulation) clock(*rapid.T) {
 	e.clearDue()
 }
 
-// read checkAll with what is there.
-func (e *simulation) read() {
-	r := freshness.ConsistentRead{Began: e.Now, ServerTime: e.Now}
+// serverTime is the time by the clock of the API server.
+func (e *simulation) serverTime() time.Time {
 	if e.clockInDoubt {
-		r.ServerTime = e.Now.Add(time.Hour)
+		return e.Now.Add(time.Hour)
 	}
+	return e.Now
+}
+
+// compareClocks compares the clocks, as each replica does when it starts.
+func (e *simulation) compareClocks(t *driver) { t.CompareClocks(e.serverTime(), e.Now, e.Now) }
+
+// read confirms what both engines know of policies and namespaces.
+func (e *simulation) read() {
+	r := freshness.ConsistentRead{Began: e.Now, ServerTime: e.serverTime()}
 	e.next()
 	for _, contents := range []*freshness.Contents{&r.Policies, &r.ClusterPolicies, &r.Namespaces} {
 		contents.Version = strconv.Itoa(e.version)
