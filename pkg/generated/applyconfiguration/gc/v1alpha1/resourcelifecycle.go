@@ -17,9 +17,9 @@ import (
 // ResourceLifecycleApplyConfiguration represents a declarative configuration of the ResourceLifecycle type for use
 // with apply.
 //
-// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, which ConfigMaps and Secrets they
-// use, and whether they need what they control. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It replaces the built-in lifecycle of that
-// resource, if there is one.
+// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, which ConfigMaps and Secrets
+// they use, and whether they need what they control. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It
+// replaces the built-in lifecycle of that resource, if there is one.
 type ResourceLifecycleApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The name is the name of the resource, as "resource.group".

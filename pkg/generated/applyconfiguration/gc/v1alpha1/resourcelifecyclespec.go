@@ -13,9 +13,9 @@ import (
 // with apply.
 //
 // ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control.
-// Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL, with the
-// libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the
-// wrong type, then Winnow does not delete the object.
+// Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL,
+// with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object,
+// or has the wrong type, then Winnow does not delete the object.
 type ResourceLifecycleSpecApplyConfiguration struct {
 	// finished says whether, how and when an object has finished. If unset, the built-in expressions apply, or objects
 	// do not finish.
