@@ -18,7 +18,7 @@ import (
 const judgedWithin = 10 * time.Second
 
 // tellEnd says when the object is deleted, once Winnow has judged this state of it.
-func (p *plugin) tellEnd(ctx context.Context, t *target, resourceVersion string) error {
+func (p *plugin) tellEnd(ctx context.Context, t *target, resourceVersion string, now time.Time) error {
 	cluster, said, err := p.collecting()
 	if err != nil {
 		return err
@@ -49,15 +49,15 @@ func (p *plugin) tellEnd(ctx context.Context, t *target, resourceVersion string)
 		}
 		return nil
 	}
-	printEnd(p, candidate)
+	printEnd(p, candidate, now)
 	return nil
 }
 
-// printEnd says when an object is deleted, and what has changed that.
-func printEnd(p *plugin, c *v1alpha1.CleanupCandidate) {
+// printEnd says when an object is deleted, and what has changed that. What was kept for 30 days at now is due in 30 days, not in 29.
+func printEnd(p *plugin, c *v1alpha1.CleanupCandidate, now time.Time) {
 	s := &c.Status
 	if s.DueTime != nil {
-		fmt.Fprintf(p.Out, "It is due %s (%s).\n", s.DueTime.UTC().Format(time.RFC3339), when(s.DueTime.Time, time.Now()))
+		fmt.Fprintf(p.Out, "It is due %s (%s).\n", s.DueTime.UTC().Format(time.RFC3339), when(s.DueTime.Time, now))
 	}
 	for _, a := range s.Adjustments {
 		source := a.Source

@@ -92,7 +92,8 @@ func (o *keepOptions) run(ctx context.Context, args []string) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	annotations, err := o.annotations(time.Now())
+	now := time.Now()
+	annotations, err := o.annotations(now)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (o *keepOptions) run(ctx context.Context, args []string) error {
 	if err := lengthens(annotations, t.content.GetAnnotations()); err != nil {
 		return err
 	}
-	return o.annotate(ctx, t, annotations, &o.output, "kept")
+	return o.annotate(ctx, t, annotations, &o.output, "kept", now)
 }
 
 // lengthens fails if the object is kept for longer already.
@@ -144,15 +145,16 @@ once. This command says when.`,
 			if err != nil {
 				return err
 			}
-			return o.annotate(cmd.Context(), t, map[string]*string{gc.AnnotationTTL: nil, gc.AnnotationKeepUntil: nil}, &o.output, "released")
+			none := map[string]*string{gc.AnnotationTTL: nil, gc.AnnotationKeepUntil: nil}
+			return o.annotate(cmd.Context(), t, none, &o.output, "released", time.Now())
 		},
 	}
 	o.output.addFlags(cmd, "json", "yaml", "name")
 	return cmd
 }
 
-// annotate changes annotations of an object, and says what Winnow does with it then.
-func (p *plugin) annotate(ctx context.Context, t *target, annotations map[string]*string, o *output, done string) error {
+// annotate changes annotations of an object, and says what Winnow does with it then, as of now.
+func (p *plugin) annotate(ctx context.Context, t *target, annotations map[string]*string, o *output, done string, now time.Time) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
@@ -175,5 +177,5 @@ func (p *plugin) annotate(ctx context.Context, t *target, annotations map[string
 	if !ok {
 		return errors.New("the answer is no object")
 	}
-	return p.tellEnd(ctx, t, changed.GetResourceVersion())
+	return p.tellEnd(ctx, t, changed.GetResourceVersion(), now)
 }

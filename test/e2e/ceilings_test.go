@@ -91,7 +91,9 @@ func TestCeilingCounts(t *testing.T) {
 		"kept": func(j *batchv1.Job) {
 			j.Annotations["gc.winnow.dev/keep-until"] = time.Now().Add(time.Hour).Format(time.RFC3339)
 		},
-		"held":         func(j *batchv1.Job) { j.Annotations["argocd.argoproj.io/hook"] = "PreSync" },
+		"held": func(j *batchv1.Job) {
+			j.Annotations["argocd.argoproj.io/tracking-id"] = "app:batch/Job:" + ns + "/held"
+		},
 		"older-native": func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &hour },
 		"older-never":  jobLabel("keep", "yes"),
 		"young-none":   func(*batchv1.Job) {},

@@ -39,16 +39,18 @@ func testUnusedTenant(t *testing.T) {
 	createConfigMap(t, ns, "used", func(m *metav1.ObjectMeta) { m.Labels["app"] = "other" })
 	createPod(t, ns, mounting("user", "used"))
 	createUnusedPolicy(t, ns, unusedAfter("1h"))
-	since := unusedSince(t, ns, "configmaps/unused")
+	dueTime := func(object string) string {
+		return "dueTime: \"" + unusedSince(t, ns, object).Add(time.Hour).UTC().Format(time.RFC3339)
+	}
+	due, dueOther := dueTime("configmaps/unused"), dueTime("configmaps/other")
 
 	may("annotate", "configmap", "unused", "used", "gc.winnow.dev/ttl=0s", "gc.winnow.dev/keep-until="+time.Now().UTC().Format(time.RFC3339))
 	may("label", "--overwrite", "configmap", "other", "used", "app=web")
 	may("patch", "configmap", "used", "--type=merge", "-p", `{"metadata": {"ownerReferences": null, "annotations": {"note": "nobody needs it"}}, "data": null}`)
-	due := "dueTime: \"" + since.Add(time.Hour).UTC().Format(time.RFC3339)
 	annotated, err := kube.CoreV1().ConfigMaps(ns).Get(t.Context(), "unused", metav1.GetOptions{})
 	must(t, err)
 	waitCandidate(t, ns, "configmaps/unused", "reason: NotDue", due, `resourceVersion: "`+annotated.ResourceVersion)
-	waitCandidate(t, ns, "configmaps/other", "reason: NotDue", due)
+	waitCandidate(t, ns, "configmaps/other", "reason: NotDue", dueOther)
 	waitReason(t, ns, "configmaps/used", "InUse", "pods/user refers to it")
 
 	if out, _, err := tenant(t.Context(), "auth", "can-i", "patch", "usagemarks.internal.gc.winnow.dev"); err == nil {

@@ -278,7 +278,7 @@ func (s *Standing) adjust(limits Limits, now time.Time, t *trace) (Resolution, a
 		r, a = s.adjustVotes(r, a, limits, t)
 	}
 	raised := s.raise(a, limits)
-	t.add("guardrails.minTTL", limits.Bounds.minTTLPolicy, a, raised)
+	t.add("guardrails.minTTL", limits.Bounds.minTTLPolicy, s.wholeSecond(a), raised)
 	if taken, takes := s.taken(raised, limits, now); takes {
 		r = Resolution{Policy: limits.Over, Propagation: metav1.DeletePropagationBackground}
 		t.add("guardrails.ceilings", limits.Over.Name, raised, taken)
