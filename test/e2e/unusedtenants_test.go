@@ -42,7 +42,7 @@ func testUnusedTenant(t *testing.T) {
 	dueTime := func(object string) string {
 		return "dueTime: \"" + unusedSince(t, ns, object).Add(time.Hour).UTC().Format(time.RFC3339)
 	}
-	due, dueOther := dueTime("configmaps/unused"), dueTime("configmaps/other")
+	due := dueTime("configmaps/unused")
 
 	may("annotate", "configmap", "unused", "used", "gc.winnow.dev/ttl=0s", "gc.winnow.dev/keep-until="+time.Now().UTC().Format(time.RFC3339))
 	may("label", "--overwrite", "configmap", "other", "used", "app=web")
@@ -50,7 +50,7 @@ func testUnusedTenant(t *testing.T) {
 	annotated, err := kube.CoreV1().ConfigMaps(ns).Get(t.Context(), "unused", metav1.GetOptions{})
 	must(t, err)
 	waitCandidate(t, ns, "configmaps/unused", "reason: NotDue", due, `resourceVersion: "`+annotated.ResourceVersion)
-	waitCandidate(t, ns, "configmaps/other", "reason: NotDue", dueOther)
+	waitCandidate(t, ns, "configmaps/other", "reason: NotDue", dueTime("configmaps/other"))
 	waitReason(t, ns, "configmaps/used", "InUse", "pods/user refers to it")
 
 	if out, _, err := tenant(t.Context(), "auth", "can-i", "patch", "usagemarks.internal.gc.winnow.dev"); err == nil {
