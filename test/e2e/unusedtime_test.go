@@ -42,7 +42,7 @@ func unusedSince(t *testing.T, ns, object string) time.Time {
 		}
 		after, at, _ := strings.Cut(out, " ")
 		since, err = time.Parse(time.RFC3339, at)
-		if err != nil || after != "Unused" {
+		if err != nil || after != "Unused" || since.Year() < 2000 {
 			return fmt.Sprintf("%s is unused since %q, after %q", object, at, after)
 		}
 		return ""
