@@ -25,8 +25,8 @@ const (
 	maxNames = 20_000
 )
 
-// recreations counts how often objects that Winnow deleted were created again under the same name, to do the same. Whoever deploys another
-// version under the name, as soon as there is room, does not create the same object again.
+// recreations counts how often objects that Winnow deleted were created again under the same name, to do the same. A pipeline that
+// deploys another version under the name does not create the same object again.
 type recreations struct {
 	names *simplelru.LRU[objectName, returnCount]
 }
