@@ -141,18 +141,21 @@ func testCheckHost(t *testing.T, c *testcluster.Cluster) {
 			t.Errorf("the check says %v, want %q", err, want)
 		}
 	}
-	kubectl := func(args ...string) {
+	kubectl := func(args ...string) string {
 		t.Helper()
-		if _, stderr, err := c.Kubectl(t.Context(), args...); err != nil {
+		stdout, stderr, err := c.Kubectl(t.Context(), args...)
+		if err != nil {
 			t.Fatalf("%v: %s", err, stderr)
 		}
+		return stdout
 	}
 	check("")
+	revision := kubectl("get", definition, `-o=jsonpath={.metadata.annotations.internal\.gc\.winnow\.dev/revision}`)
 	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=999")
 	check("") // a newer one, before the replicas are replaced
 	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=0")
-	check(`CustomResourceDefinition "storedcleanuppolicies.internal.gc.winnow.dev" has revision 0 and must have 4; run `)
-	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=3")
+	check(`CustomResourceDefinition "storedcleanuppolicies.internal.gc.winnow.dev" has revision 0 and must have ` + revision + `; run `)
+	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"="+revision)
 	kubectl("delete", binding)
 	check(`this version of Winnow: ValidatingAdmissionPolicyBinding "storage.internal.gc.winnow.dev" is missing; run `)
 	if err := EnsureHost(t.Context(), c.RESTConfig(), "winnow", "winnow"); err != nil {

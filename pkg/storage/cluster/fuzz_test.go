@@ -14,6 +14,7 @@ import (
 // FuzzPayload: whatever is stored for an object, it is decoded as this very object or not at all.
 func FuzzPayload(f *testing.F) {
 	s := storeAt(f, "http://127.0.0.1:0")
+	s.checksPlace = true // as the server has it
 	payload, err := s.encode(&example.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
 	if err != nil {
 		f.Fatal(err)
