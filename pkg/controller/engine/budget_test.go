@@ -70,6 +70,7 @@ func newBudgetRun(t *rapid.T) *budgetRun {
 		t.ReplaceClusterPolicies(nil, "", s.now)
 		t.ReplaceCronJobs(nil, s.now)
 		t.ReplaceQuotas(nil, s.now)
+		t.MarksListed(nil, s.now)
 	})
 	for _, name := range model.DrawnNamespaces {
 		s.both(func(t *driver) { t.SetNamespace(testbuilders.Namespace(name, s.next()), s.now) })

@@ -184,6 +184,8 @@ func (e *Engine) unlistedDependency(ns *namespace) string {
 		return kinds.ResourceQuotas
 	case !e.referrersKnown(ns):
 		return kinds.Referrers
+	case !e.marksKnown(ns):
+		return "usage marks"
 	}
 	return ""
 }

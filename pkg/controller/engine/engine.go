@@ -75,7 +75,8 @@ type Engine struct {
 	recreations recreations
 	usage       *usage.Tracker[*record]
 	unmarked    sets.Set[string] // namespaces for which other marks may have to be stored than are
-	marksListed bool             // the stored marks were listed
+	// marksListed says that the stored marks were listed, marksUnavailable that they cannot be stored.
+	marksListed, marksUnavailable bool
 	// copiedUsages are the usages of the objects of a Snapshot; nil in any other engine.
 	copiedUsages map[types.UID]lifecycle.Usage
 

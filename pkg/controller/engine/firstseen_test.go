@@ -24,7 +24,7 @@ func newFirstSeenWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *u
 		policies = append(policies, ttlPolicy("1h", 1))
 	}
 	w := &unusedWorld{world: newWorld(t, policies...), stored: map[types.NamespacedName]*Marks{}}
-	w.MarksListed(nil)
+	w.MarksListed(nil, w.now)
 	return w
 }
 

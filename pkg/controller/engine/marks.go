@@ -64,7 +64,7 @@ func (e *Engine) RemoveMarks(name types.NamespacedName) {
 
 // MarksListed ends a list of all stored marks, which were passed to SetMarks. All others are gone. No marks need to be stored before the
 // first list.
-func (e *Engine) MarksListed(present sets.Set[types.NamespacedName]) {
+func (e *Engine) MarksListed(present sets.Set[types.NamespacedName], now time.Time) {
 	e.marksListed = true
 	for _, ns := range e.namespaces {
 		for name := range ns.marks {
@@ -73,6 +73,19 @@ func (e *Engine) MarksListed(present sets.Set[types.NamespacedName]) {
 			}
 		}
 	}
+	e.assessPending(now)
+}
+
+// MarksUnavailable says that nobody has installed what stores marks, so that nothing waits for a list of them.
+func (e *Engine) MarksUnavailable(now time.Time) {
+	e.marksUnavailable = true
+	e.assessPending(now)
+}
+
+// marksKnown reports whether it is known what the stored marks say about the objects of a namespace. Until then, they may be due for longer
+// than memory has it.
+func (e *Engine) marksKnown(ns *namespace) bool {
+	return e.marksListed || e.marksUnavailable || len(ns.unused) == 0 && len(ns.firstSeen) == 0
 }
 
 // mark returns since when an object is unused by the stored marks; zero if they do not say. Only Winnow may write marks, but the object is

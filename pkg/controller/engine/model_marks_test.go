@@ -49,7 +49,7 @@ func (e *simulation) listMarks(t *driver) {
 	for _, m := range e.stored {
 		t.SetMarks(m, e.Now)
 	}
-	t.MarksListed(sets.KeySet(e.stored))
+	t.MarksListed(sets.KeySet(e.stored), e.Now)
 }
 
 // date finds out what each replica counts from, and sets the finish times of the World to those of the leader.

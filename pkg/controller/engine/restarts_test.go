@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
@@ -368,4 +369,43 @@ func TestAnUnseenChange(t *testing.T) {
 			w.takes("a", "b", "c", "d")
 		})
 	}
+}
+
+// TestMarksAfterObjectsAtARestart: objects are due by marks that are listed last. They were not due while the last controller ran, so too
+// many of them are held. If marks cannot be stored, they count from now on and nothing waits.
+func TestMarksAfterObjectsAtARestart(t *testing.T) {
+	all := names("a-", 3)
+	begin := func(t *testing.T) *world {
+		w := restarted(t, testbuilders.Now.Add(-2*time.Hour))
+		w.lists([]string{testbuilders.Home}, ttlPolicy("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
+		for _, name := range all {
+			w.upsert(rejected(name))
+		}
+		w.listCovered()
+		w.confirmFresh()
+		if text := w.whyNotAssessed(w.driver.namespaces[testbuilders.Home]); text != notListed("usage marks") {
+			t.Errorf("changes are not assessed because %q", text)
+		}
+		return w
+	}
+	t.Run("listed", func(t *testing.T) {
+		w := begin(t)
+		m := finishMarks("5", "a-0", -time.Hour, 100)
+		for _, name := range all {
+			m.Finished[testbuilders.UID(name)] = FinishMark{testbuilders.Now.Add(-time.Hour), 100}
+		}
+		w.SetMarks(m, w.now)
+		w.takes()
+		w.MarksListed(sets.New(m.NamespacedName), w.now)
+		w.takes()
+		if held := w.report("p").Held; held != 3 {
+			t.Errorf("%d are held, want 3", held)
+		}
+	})
+	t.Run("unavailable", func(t *testing.T) {
+		w := begin(t)
+		w.MarksUnavailable(w.now)
+		w.pass(11 * time.Minute)
+		w.takes(all...)
+	})
 }

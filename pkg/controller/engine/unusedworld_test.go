@@ -38,7 +38,7 @@ func newUnusedWorld(t *testing.T) *unusedWorld {
 	w := &unusedWorld{world: newWorld(t), stored: map[types.NamespacedName]*Marks{}}
 	w.start()
 	w.listCovered()
-	w.MarksListed(nil)
+	w.MarksListed(nil, w.now)
 	return w
 }
 
@@ -170,7 +170,7 @@ func (w *unusedWorld) list() {
 	for _, m := range w.stored {
 		w.SetMarks(m, w.now)
 	}
-	w.MarksListed(sets.KeySet(w.stored))
+	w.MarksListed(sets.KeySet(w.stored), w.now)
 }
 
 // marks are those of the namespace with number 0. objects alternate between a name, and how long ago it became unused.

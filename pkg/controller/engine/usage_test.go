@@ -143,7 +143,7 @@ func (s *usageRun) setMarks() {
 	for _, m := range s.stored {
 		s.engine.SetMarks(m, s.now)
 	}
-	s.engine.MarksListed(sets.KeySet(s.stored))
+	s.engine.MarksListed(sets.KeySet(s.stored), s.now)
 }
 
 func (s *usageRun) setPolicies() {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,6 +47,9 @@ func (o *Observer) awaitMarks(ctx context.Context, stored dynamic.ResourceInterf
 		}
 		if now := err.Error(); now != last && ctx.Err() == nil {
 			last = now
+			if apierrors.IsNotFound(err) {
+				o.Tracker.MarksUnavailable(o.Clock.Now())
+			}
 			klog.FromContext(ctx).Error(err, "Cannot store since when objects are unused or finished: these times will be lost when Winnow restarts")
 		}
 		select {
@@ -81,4 +85,5 @@ type marksTracker interface {
 	SetMarks(m *engine.Marks, now time.Time)
 	RemoveMarks(name types.NamespacedName)
 	ReplaceMarks(all []*engine.Marks, now time.Time)
+	MarksUnavailable(now time.Time)
 }

@@ -31,11 +31,16 @@ func (t *Tracker) ReplaceMarks(all []*engine.Marks, now time.Time) {
 		present.Insert(m.NamespacedName)
 		t.SetMarks(m, now)
 	}
-	t.do(func(e *engine.Engine) { e.MarksListed(present) })
+	t.do(func(e *engine.Engine) { e.MarksListed(present, now) })
 }
 
 // TakeUnmarked returns the namespaces for which other marks may have to be stored than are, since the last call.
 func (t *Tracker) TakeUnmarked() []string { return call(t, (*engine.Engine).TakeUnmarked) }
+
+// MarksUnavailable says that nobody has installed what stores marks, so that nothing waits for a list of them.
+func (t *Tracker) MarksUnavailable(now time.Time) {
+	t.do(func(e *engine.Engine) { e.MarksUnavailable(now) })
+}
 
 // MarksToStore returns the marks of a namespace that differ from those that are stored, and reports whether they are known.
 func (t *Tracker) MarksToStore(namespace string) (marks []*engine.Marks, known bool) {

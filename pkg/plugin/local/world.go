@@ -225,6 +225,7 @@ func (s *setting) newTrackerAt(now time.Time) *tracker.Tracker {
 	t.ReplaceNamespaces(s.namespaces, "1", now)
 	t.ReplaceClusterPolicies(s.clusterPolicies, "1", now)
 	t.ReplacePolicies(s.policies, "1", now)
+	t.MarksUnavailable(now) // Only Winnow may read them.
 	return t
 }
 
