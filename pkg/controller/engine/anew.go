@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -25,12 +26,14 @@ type restoring struct {
 	anew sets.Set[string]
 	// replacing are the collections whose next list does.
 	replacing sets.Set[freshness.Collection]
+	// overtaken are the orders that were in flight. Their DELETEs may have been undone.
+	overtaken sets.Set[*deletion.Order]
 	// wentBack are the policies and namespaces that have gone back, and that TakeWentBack has not returned yet.
 	wentBack []WentBack
 }
 
 func newRestoring() restoring {
-	return restoring{anew: sets.New[string](), replacing: sets.New[freshness.Collection]()}
+	return restoring{anew: sets.New[string](), replacing: sets.New[freshness.Collection](), overtaken: sets.New[*deletion.Order]()}
 }
 
 // WentBack says that a policy or a namespace is as it was before, because the store has gone back.
@@ -48,6 +51,7 @@ var errAnew = errors.New("the store of the cluster has gone back, as when a back
 func (e *Engine) StartAnew(now time.Time) {
 	e.fresh.StartAnew()
 	e.marksListed = false
+	e.overtaken = sets.KeySet(e.inFlight)
 	e.replacing.Insert(freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces)
 	for _, ns := range e.namespaces {
 		for resource := range ns.covered {
@@ -67,6 +71,15 @@ func (e *Engine) StartAnew(now time.Time) {
 		e.watches.Observing(resource, errAnew)
 	}
 	e.rejudgeAll(now)
+}
+
+// stillHolds returns the result of an order, or that the result is unknown if the store has gone back since the order was taken.
+func (r *restoring) stillHolds(o *deletion.Order, result deletion.Result) deletion.Result {
+	if r.overtaken.Has(o) && result.Outcome != deletion.Released {
+		result = deletion.Result{Outcome: deletion.Unknown, Detail: "the store of the cluster went back while the request was under way"}
+	}
+	r.overtaken.Delete(o)
+	return result
 }
 
 // policyWentBack notes that a policy has another spec than before, if its collection is being replaced. Both states are without

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 )
 
@@ -158,8 +159,7 @@ func (l *List) takeBehind(rv uint64, now time.Time) bool {
 func (rec *record) setBack() {
 	rec.ResourceVersion = 0
 	if rec.extra != nil {
-		rec.extra.accepted, rec.extra.notFound = nil, false
-		rec.extra.retry.Reset()
+		rec.extra.accepted, rec.extra.notFound, rec.extra.retry = nil, false, deletion.Retry{}
 	}
 }
 

@@ -113,6 +113,7 @@ func (e *Engine) Rejudge(o *deletion.Order, now time.Time) (*deletion.Order, boo
 		return nil, false
 	}
 	delete(e.inFlight, o)
+	e.overtaken.Delete(o)
 	e.inFlight[order], rec.extra.inFlight = rec, order
 	return order, true
 }
@@ -128,6 +129,7 @@ func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) 
 	if rec == nil {
 		return
 	}
+	result = e.stillHolds(o, result)
 	rec.recordResult(o, result, now)
 	e.asked.rec = nil // An accepted delete changes the fact.
 	if result.NotSent {

@@ -55,6 +55,7 @@ type key struct{ namespace, name string }
 type history[K comparable, S any] struct {
 	events    []event[K, S]
 	delivered int
+	restored  int // the number of events until the last restore had ended
 }
 
 type event[K comparable, S any] struct {
@@ -108,10 +109,11 @@ type cluster struct {
 	policies   history[key, simPolicy]
 	namespaces history[string, simNamespace]
 	jobs       history[key, simJob]
+	restored   restored
 }
 
 func (c *cluster) next() int {
-	c.version++
+	c.version += restoreSteps - c.version%restoreSteps + c.restored.count
 	return c.version
 }
 

@@ -65,12 +65,13 @@ func newMachine(covered bool) *machine {
 		}
 	}
 	m.base = len(m.policies.events)
+	m.restored.from = m.version
 	m.deliverAll()
 	return m
 }
 
 func (m *machine) run(t *rapid.T) {
-	t.Repeat(map[string]func(*rapid.T){
+	actions := map[string]func(*rapid.T){
 		"time":              m.time,
 		"expire":            func(*rapid.T) { m.driver.Expire(m.now) },
 		"job":               m.job,
@@ -86,6 +87,7 @@ func (m *machine) run(t *rapid.T) {
 		"deliver all":       func(*rapid.T) { m.deliverAll() },
 		"list policies":     m.listPolicies,
 		"replay":            m.replay,
+		"restore":           m.restore,
 		"list namespaces":   m.listNamespaces,
 		"list jobs":         m.listJobs,
 		"cover":             func(*rapid.T) { m.cover() },
@@ -101,7 +103,16 @@ func (m *machine) run(t *rapid.T) {
 		"work":              m.work,
 		"lag":               m.lag,
 		"audit":             m.audit,
-	})
+	}
+	for _, name := range []string{
+		"deliver policy", "deliver namespace", "deliver job", "deliver all", "list policies", "replay", "list namespaces", "list jobs", "cover", "merge",
+		"read", "read barrier", "read at once", "work", "lag",
+	} {
+		action := actions[name]
+		actions[name] = func(t *rapid.T) { m.seeRestore(t); action(t) }
+	}
+	t.Repeat(actions)
+	m.seeRestore(t)
 	m.drain(t)
 }
 

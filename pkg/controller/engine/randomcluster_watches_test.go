@@ -53,14 +53,14 @@ func (m *machine) deliverJob() {
 
 // replay delivers an event that was delivered before once more, which changes nothing.
 func (m *machine) replay(t *rapid.T) {
-	event := func(delivered int) int { return rapid.IntRange(0, delivered-1).Draw(t, "event") }
-	switch {
-	case m.policies.delivered > 0 && rapid.Bool().Draw(t, "a policy"):
-		m.redeliver(&m.policies.delivered, event(m.policies.delivered), m.deliverPolicy)
-	case m.namespaces.delivered > 0 && rapid.Bool().Draw(t, "a namespace"):
-		m.redeliver(&m.namespaces.delivered, event(m.namespaces.delivered), m.deliverNamespace)
-	case m.jobs.delivered > 0:
-		e := m.jobs.events[event(m.jobs.delivered)]
+	event := func(since, delivered int) int { return rapid.IntRange(since, delivered-1).Draw(t, "event") }
+	switch policies, namespaces, jobs := &m.policies, &m.namespaces, &m.jobs; {
+	case policies.delivered > policies.restored && rapid.Bool().Draw(t, "a policy"):
+		m.redeliver(&policies.delivered, event(policies.restored, policies.delivered), m.deliverPolicy)
+	case namespaces.delivered > namespaces.restored && rapid.Bool().Draw(t, "a namespace"):
+		m.redeliver(&namespaces.delivered, event(namespaces.restored, namespaces.delivered), m.deliverNamespace)
+	case jobs.delivered > jobs.restored:
+		e := jobs.events[event(jobs.restored, jobs.delivered)]
 		now := m.jobs.after(m.jobs.delivered)[e.key]
 		if e.state != nil && now != nil && now.uid == e.state.uid { // Of what is gone, package inorder passes on nothing.
 			m.driver.Upsert(facts.Compress(realJob(e.state)), m.now)
@@ -93,7 +93,7 @@ func (m *machine) deliverAll() {
 
 // listPolicies starts the watch over with a list. If it is older than the events that were delivered, it changes nothing.
 func (m *machine) listPolicies(t *rapid.T) {
-	of := rapid.IntRange(m.base, len(m.policies.events)).Draw(t, "of")
+	of := rapid.IntRange(max(m.base, m.policies.restored), len(m.policies.events)).Draw(t, "of")
 	var all []*gc.CleanupPolicy
 	state := m.policies.after(of)
 	for _, k := range sortedKeys(state) {
@@ -105,7 +105,7 @@ func (m *machine) listPolicies(t *rapid.T) {
 }
 
 func (m *machine) listNamespaces(t *rapid.T) {
-	of := rapid.IntRange(0, len(m.namespaces.events)).Draw(t, "of")
+	of := rapid.IntRange(m.namespaces.restored, len(m.namespaces.events)).Draw(t, "of")
 	var all []*metav1.PartialObjectMetadata
 	for name, ns := range m.namespaces.after(of) {
 		all = append(all, realNamespace(name, ns))
