@@ -184,6 +184,30 @@ func TestAnAcceptedDeleteOfARestoredObjectDoesNotCount(t *testing.T) {
 	w.takes("a")
 }
 
+// TestAnswersFromBeforeARestore: whatever the API server answers to a request that was under way when the store went back, the object is read
+// before the next DELETE, even in the version of that request.
+func TestAnswersFromBeforeARestore(t *testing.T) {
+	for _, outcome := range []deletion.Outcome{deletion.Accepted, deletion.Conflict, deletion.NotFound} {
+		w := newWorld(t, ttlPolicy("1h", 1))
+		w.version = 499
+		w.upsert(job(2*time.Hour, "a"))
+		w.version = 1000
+		w.confirmFresh()
+		w.takes("a")
+		w.restore(500, []*testbuilders.PolicyBuilder{ttlPolicy("1h", 1)}, job(2*time.Hour, "a"))
+		w.done("a", outcome)
+		w.pass(time.Minute)
+		w.takes("a")
+		again := w.orders["a"]
+		if !again.Reread {
+			t.Errorf("outcome %v: the object is not read again", outcome)
+		}
+		if _, ok := w.Retake(again, inVersion(job(2*time.Hour, "a"), 500), w.now); !ok {
+			t.Errorf("outcome %v: the object in version 500 is not deleted", outcome)
+		}
+	}
+}
+
 // TestAPolicyThatWentBackIsAChange: it is weighed, and told.
 func TestAPolicyThatWentBackIsAChange(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
