@@ -33,6 +33,8 @@ const (
 	burstSize = 60
 	// cronOdds is how seldom a CronJob begins.
 	cronOdds = 40
+	// hubOdds is how seldom another control plane placed the Job here, so that Winnow must keep it.
+	hubOdds = 15
 	// collects is how often the garbage collector looks.
 	collects = 2 * time.Second
 )
@@ -84,9 +86,14 @@ func (d *driver) run(whole context.Context, r *rand.Rand, prefix string) error {
 	return nil
 }
 
-// job is the life of one Job, now and then with a Pod of its own. It ends early when the Job is gone.
+// job is the life of one Job, now and then with a Pod of its own. It ends early when the Job is gone. What another control plane placed
+// here is deleted by that one in the end.
 func (d *driver) job(ctx context.Context, r *rand.Rand, namespace, name string) error {
-	job, err := d.createJob(ctx, namespace, jobs.New(name))
+	job, placed := jobs.New(name), r.IntN(hubOdds) == 0
+	if placed {
+		job.Labels = map[string]string{"karmada.io/managed": "true"}
+	}
+	job, err := d.createJob(ctx, namespace, job)
 	if err != nil {
 		return err
 	}
@@ -106,7 +113,10 @@ func (d *driver) job(ctx context.Context, r *rand.Rand, namespace, name string) 
 	if err := d.finishJob(ctx, job, finish); err != nil {
 		return err
 	}
-	return d.afterwards(ctx, r, job, finish)
+	if err := d.afterwards(ctx, r, job, finish); err != nil || !placed {
+		return err
+	}
+	return d.delete(ctx, false, namespace, name, job.UID)
 }
 
 // pod is the life of a Pod that nobody owns.

@@ -115,7 +115,9 @@ func (g *governor) random(r *rand.Rand) edit {
 	namespace := churnNamespaces[r.IntN(len(churnNamespaces))]
 	switch r.IntN(12) {
 	case 0, 1:
-		return g.cluster(policyName, boundsSpec(pick[int64](r, 10, 40, 100, 400), pick[v1alpha1.TTL](r, "0s", "1s", "4s")))
+		spec := boundsSpec(pick[int64](r, 10, 40, 100, 400), pick[v1alpha1.TTL](r, "0s", "1s", "4s"))
+		spec.Suspend = r.IntN(4) == 0
+		return g.cluster(policyName, spec)
 	case 2, 3:
 		return g.cluster(stopName, stopSpec(r.IntN(3) == 0))
 	case 4:
@@ -131,6 +133,7 @@ func randomSpec(r *rand.Rand) v1alpha1.CleanupPolicySpec {
 	spec := v1alpha1.CleanupPolicySpec{
 		Mode:             pick(r, v1alpha1.ModeEnforce, v1alpha1.ModeEnforce, v1alpha1.ModeEnforce, v1alpha1.ModePreview),
 		TTLAfterFinished: ttl(),
+		Suspend:          r.IntN(8) == 0,
 		AnnotationTTL:    pick(r, v1alpha1.AnnotationExtendOnly, v1alpha1.AnnotationAny, v1alpha1.AnnotationIgnore),
 	}
 	if r.IntN(2) == 0 {
