@@ -32,6 +32,7 @@ type randomObject struct {
 	resource, tier string
 	pinned, failed bool
 	runs           bool    // it does not finish
+	placed         bool    // another control plane would create it again
 	age            float64 // when it finished: 0 for its creation, 1 for now
 	nativeTTL      *int32  // of a Job
 	left           bool    // to its owner
@@ -118,7 +119,7 @@ func (w *randomWorld) object(i int) *randomObject {
 			o.Finalizers = []string{"test.winnow.dev/wait"}
 		}
 	case 2:
-		o.Annotations = map[string]string{"argocd.argoproj.io/hook": "PreSync"} // It would be created again.
+		o.placed = true
 	case 3, 4, 5:
 		if o.resource == "pods" {
 			o.tier, o.pinned = "child", false
@@ -128,6 +129,9 @@ func (w *randomWorld) object(i int) *randomObject {
 	o.Labels = map[string]string{"tier": o.tier}
 	if o.pinned {
 		o.Labels["pinned"] = "yes"
+	}
+	if o.placed {
+		o.Labels["karmada.io/managed"] = "true"
 	}
 	return o
 }
