@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
@@ -134,4 +135,28 @@ func replacePolicies[P metav1.Object](d *driver, kind freshness.Collection, all 
 		observed = append(observed, Observe(p))
 	}
 	d.Engine.ReplacePolicies(kind, observed, rv, now)
+}
+
+func (d *driver) SetReferrerSources(names []string, why string, now time.Time) {
+	d.Engine.SetReferrerSources(names, why, now)
+	d.takeReferrers(now)
+}
+
+func (d *driver) SetReferring(all []Referring, now time.Time) {
+	d.Engine.SetReferring(all, now)
+	d.takeReferrers(now)
+}
+
+func (d *driver) RemoveReferrer(source string, uid types.UID, now time.Time) {
+	d.Engine.RemoveReferrer(source, uid, now)
+	d.takeReferrers(now)
+}
+
+func (d *driver) EndReferrers(source string, now time.Time) {
+	d.Engine.EndReferrers(source, now)
+	d.takeReferrers(now)
+}
+
+func (d *driver) takeReferrers(now time.Time) {
+	d.finish(func() bool { return d.StepReferrers(now) })
 }

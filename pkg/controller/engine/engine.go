@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/references"
 	"github.com/winnow-dev/winnow/pkg/controller/turns"
 	"github.com/winnow-dev/winnow/pkg/controller/usage"
 )
@@ -50,6 +51,8 @@ type Effects struct {
 	Conditions bool
 	// Work is set if there is work for Step.
 	Work bool
+	// Reread is set if BeginReread returns namespaces.
+	Reread bool
 }
 
 // Engine is not safe for concurrent use. Each event is evaluated at once as far as the budget allows. Step does the rest, and until then
@@ -137,7 +140,7 @@ func New(c Config) *Engine {
 		quotas:       newQuotas(),
 		failing:      newFailing(),
 		recreations:  newRecreations(),
-		usage:        usage.New[*record](),
+		usage:        usage.New[*record](references.MaxKeys),
 		unmarked:     sets.New[string](),
 		inFlight:     map[*deletion.Order]*record{},
 		dirty:        sets.New[string](),
@@ -155,7 +158,7 @@ func New(c Config) *Engine {
 // TakeEffects returns the effects of all events since the last call.
 func (e *Engine) TakeEffects() Effects {
 	out := e.effects
-	out.Work = e.hasWork()
+	out.Work, out.Reread = e.hasWork(), e.usage.NeedsReread()
 	e.effects = Effects{}
 	return out
 }

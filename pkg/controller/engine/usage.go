@@ -25,6 +25,7 @@ import (
 // SetReferrerSources sets where referrers are listed and watched; see usage.Tracker. why is why others may be missing; empty if none is.
 func (e *Engine) SetReferrerSources(names []string, why string, now time.Time) {
 	e.usageChanged(e.usage.SetSources(names, why, now), now)
+	e.StepReferrers(now)
 	if why != "" {
 		e.giveUp(kinds.Referrers, now)
 	}
@@ -33,6 +34,7 @@ func (e *Engine) SetReferrerSources(names []string, why string, now time.Time) {
 // ForgetReferrers forgets all referrers, because they are no longer observed.
 func (e *Engine) ForgetReferrers(now time.Time) {
 	e.usageChanged(e.usage.Forget(now), now)
+	e.StepReferrers(now)
 	e.Unheard(kinds.Referrers)
 }
 
@@ -54,6 +56,7 @@ func (e *Engine) BeginReferrers(source string, now time.Time) {
 // EndReferrers ends the list that has begun last.
 func (e *Engine) EndReferrers(source string, now time.Time) {
 	e.usageChanged(e.usage.EndList(source, now), now)
+	e.StepReferrers(now)
 }
 
 // Referring is what an object refers to, as one of a source.
@@ -67,13 +70,49 @@ type Referring struct {
 func (e *Engine) SetReferring(all []Referring, now time.Time) {
 	for i := range all {
 		r := &all[i]
-		e.usageChanged(e.usage.SetReferrer(r.Source, r.Referrer, r.Keys, now), now)
+		e.usage.SetReferrer(r.Source, r.Referrer, r.Keys)
 	}
+	e.StepReferrers(now)
 }
 
 // RemoveReferrer removes a referrer.
 func (e *Engine) RemoveReferrer(source string, uid types.UID, now time.Time) {
-	e.usageChanged(e.usage.RemoveReferrer(source, uid, now), now)
+	e.usage.RemoveReferrer(source, uid)
+	e.StepReferrers(now)
+}
+
+// stepKeys is how many keys are taken in before the budget is asked again.
+const stepKeys = 64
+
+// StepReferrers takes in as many references of what was set and removed as the budget allows, and reports whether there is more to do. Until
+// then, memory is a little behind: what was removed still counts, and what was set does not.
+func (e *Engine) StepReferrers(now time.Time) (more bool) {
+	for more = true; more; {
+		var changed usage.Changed[*record]
+		changed, more = e.usage.Step(stepKeys, now)
+		e.usageChanged(changed, now)
+		if more && e.spent(stepKeys) {
+			return true
+		}
+	}
+	return false
+}
+
+// BeginReread begins to read again the referrers of the namespaces that it returns; see usage.Tracker.
+func (e *Engine) BeginReread() (number uint32, namespaces []string) { return e.usage.BeginReread() }
+
+// Reread takes in what objects refer to that were read again.
+func (e *Engine) Reread(all []Referring, now time.Time) {
+	for i := range all {
+		e.usage.Reread(all[i].Namespace, all[i].Keys)
+	}
+	e.StepReferrers(now)
+}
+
+// EndReread says that all objects were passed to Reread.
+func (e *Engine) EndReread(number uint32, now time.Time) {
+	e.usage.EndReread(number)
+	e.StepReferrers(now)
 }
 
 // usageChanged judges objects again whose usage may have changed.

@@ -121,8 +121,9 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 // "everywhere" if it uses "named" in another namespace.
 func uses(r *Referrer, object *unstructured.Unstructured) string {
 	refs, _, _ := r.References(object)
-	index := references.NewIndex()
+	index := references.NewIndex(references.MaxKeys)
 	index.Source("all").Set(references.Referrer{UID: "a"}, references.Keys(refs))
+	index.Finish()
 	var out []string
 	for _, name := range []string{"used", "named"} {
 		if index.Used(references.Secrets, "ns", name) == references.Used {

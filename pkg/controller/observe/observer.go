@@ -118,6 +118,9 @@ func (o *Observer) Run(ctx context.Context) {
 	o.startAlways(ctx)
 	defer o.stopAlways()
 	defer o.stopAll()
+	var rereads sync.WaitGroup
+	defer rereads.Wait()
+	rereads.Go(func() { o.rereads(ctx) })
 	for {
 		table, coverage := o.Tracker.Kinds(), o.Tracker.Coverage()
 		o.coverReferrers(ctx, table, len(coverage[kinds.Referrers]) > 0)

@@ -285,4 +285,8 @@ type referrersTracker interface {
 	EndReferrers(source string, now time.Time)
 	SetReferring(all []engine.Referring, now time.Time)
 	RemoveReferrer(source string, uid types.UID, now time.Time)
+	NeedsReread() <-chan struct{}
+	BeginReread() (number uint32, namespaces []string)
+	Reread(all []engine.Referring, now time.Time)
+	EndReread(number uint32, now time.Time)
 }

@@ -138,7 +138,7 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 		return nil, errors.New(table.Undiscovered)
 	}
 	var lock sync.Mutex
-	index := references.NewIndex()
+	index := references.NewIndex(references.MaxKeys)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(usageAtOnce)
 	for _, k := range table.Referrers {
@@ -156,6 +156,7 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 				for _, of := range all {
 					sources[of.Source].Set(of.Referrer, of.Keys)
 				}
+				index.Finish()
 			})
 			if err != nil {
 				return fmt.Errorf("the %s that may refer to it cannot be listed: %w", k.Resource(), explainReferrer(k, err))

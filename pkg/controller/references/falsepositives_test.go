@@ -40,7 +40,7 @@ func TestFalsePositives(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.Source+" "+tc.Why, func(t *testing.T) {
-			x := NewIndex()
+			x := NewIndex(MaxKeys)
 			for i, r := range tc.Referrers {
 				refs, err := readerOf(t, r.Resource).References(r.Object)
 				if err != nil {
@@ -48,6 +48,7 @@ func TestFalsePositives(t *testing.T) {
 				}
 				x.Source(r.Resource).Set(Referrer{UID: types.UID(fmt.Sprint(i))}, Keys(refs))
 			}
+			x.Finish()
 			m := &tc.Object.Metadata
 			to := map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps}[tc.Object.Kind]
 			uses := map[Use]string{Used: "used", Unknown: "unknown", Unused: "unused"}

@@ -33,10 +33,16 @@ const (
 )
 
 // Index counts references. Most referrers are Pods, and those of one template refer to the same objects. So what a referrer refers to is
-// stored once for all of them. NewIndex makes one.
+// stored once for all of them. NewIndex makes one. What is set and removed counts once Step has taken it in: a referrer can have so many
+// keys that others should not wait for all of them.
 type Index struct {
 	groups map[uint64]*group // by hash; a group leads to others with the same hash
 	counts map[Key]count     // of the groups that have a key
+	tasks  []task            // in order
+	// rooms are what the referrers of each namespace take, at most so many keys. overfull counts the wide groups of each namespace.
+	rooms    map[string]*room
+	most     int
+	overfull map[string]int
 }
 
 // count are the groups that have a key. example is one of them; nil if that is to be looked for.
@@ -75,14 +81,17 @@ type group struct {
 	source    *Source
 	namespace string
 	keys      []Key
-	members   int
-	example   id // the last referrer that joined; it may have left
-	next      *group
+	// wide says that the referrers have other keys, for which there is no room in their namespace. They may refer to everything in it.
+	wide    bool
+	members int
+	example id // the last referrer that joined; it may have left
+	hash    uint64
+	next    *group
 }
 
-// NewIndex returns an empty Index.
-func NewIndex() *Index {
-	return &Index{groups: map[uint64]*group{}, counts: map[Key]count{}}
+// NewIndex returns an empty Index, in which the referrers of a namespace may have at most so many keys together.
+func NewIndex(most int) *Index {
+	return &Index{groups: map[uint64]*group{}, counts: map[Key]count{}, rooms: map[string]*room{}, most: most, overfull: map[string]int{}}
 }
 
 // Source returns a new source without referrers.
@@ -93,11 +102,11 @@ func (x *Index) Source(name string) *Source {
 // Name returns the name of the source.
 func (s *Source) Name() string { return s.name }
 
-// Set replaces what a referrer refers to. It returns the keys that are now in use and were not, and those that no longer are. keys must be
-// as Keys returns them, and must not be changed afterwards.
-func (s *Source) Set(r Referrer, keys []Key) (changed []Key) {
+// Set replaces what a referrer refers to. keys must be as Keys returns them, and must not be changed afterwards.
+func (s *Source) Set(r Referrer, keys []Key) {
 	if len(keys) == 0 {
-		return s.Remove(r.UID)
+		s.Remove(r.UID)
+		return
 	}
 	id := idOf(r.UID)
 	before := s.referrers[id]
@@ -105,29 +114,27 @@ func (s *Source) Set(r Referrer, keys []Key) (changed []Key) {
 		before = old
 		delete(s.unlisted, id)
 	}
-	if g := before.group; g != nil && before.name == r.Name && g.has(s, r.Namespace, keys) {
+	if g := before.group; g != nil && before.name == r.Name && g.has(s, r.Namespace, keys, false) {
 		s.referrers[id] = before
-		return nil
+		return
 	}
-	g, changed := s.join(r.Namespace, keys)
+	g := s.join(r.Namespace, keys)
 	g.example = id
 	s.referrers[id] = referrer{g, strings.Clone(r.Name)}
 	if before.group != nil {
-		changed = append(changed, s.index.leave(before.group)...)
+		s.index.leave(before.group)
 	}
-	return changed
 }
 
-// Remove removes a referrer. It returns the keys that are no longer in use.
-func (s *Source) Remove(uid types.UID) (changed []Key) {
+// Remove removes a referrer.
+func (s *Source) Remove(uid types.UID) {
 	id := idOf(uid)
 	for _, all := range s.all() {
 		if r, ok := all[id]; ok {
 			delete(all, id)
-			changed = append(changed, s.index.leave(r.group)...)
+			s.index.leave(r.group)
 		}
 	}
-	return changed
 }
 
 func (s *Source) all() [2]map[id]referrer { return [2]map[id]referrer{s.referrers, s.unlisted} }
@@ -142,13 +149,12 @@ func (s *Source) BeginList() {
 	clear(s.referrers)
 }
 
-// EndList removes the referrers that were not listed. It returns the keys that are no longer in use.
-func (s *Source) EndList() (changed []Key) {
+// EndList removes the referrers that were not listed.
+func (s *Source) EndList() {
 	for _, r := range s.unlisted {
-		changed = append(changed, s.index.leave(r.group)...)
+		s.index.leave(r.group)
 	}
 	s.unlisted = nil
-	return changed
 }
 
 // Used reports whether an object is used. to is Secrets or ConfigMaps.
@@ -182,6 +188,9 @@ func (x *Index) Example(to To, namespace, name string) (source string, example R
 		x.counts[keys[0]] = c
 	}
 	g := c.example
+	if g == nil {
+		return "", Referrer{}, false // The last one has left, and Step has not taken it in.
+	}
 	others = c.groups > 1 || g.members > 1 ||
 		slices.ContainsFunc(keys[1:], func(k Key) bool { return x.counts[k].groups > 1 || !g.contains(k) })
 	return g.source.name, Referrer{Namespace: g.namespace, Name: g.source.nameOf(g)}, others
@@ -217,53 +226,57 @@ func (s *Source) nameOf(g *group) string {
 	return ""
 }
 
-// join adds a member to the group of a namespace with these keys, and returns the keys that are in use only now.
-func (s *Source) join(namespace string, keys []Key) (g *group, changed []Key) {
-	x, hash := s.index, s.hash(namespace, keys)
-	for g = x.groups[hash]; g != nil; g = g.next {
-		if g.has(s, namespace, keys) {
+// join adds a member to the group of a namespace with these keys.
+func (s *Source) join(namespace string, keys []Key) *group {
+	x, wanted := s.index, &group{source: s, namespace: namespace, keys: keys, hash: s.hash(namespace, keys)}
+	if g := x.find(wanted); g != nil {
+		g.members++
+		return g
+	}
+	if s.limited(namespace) && !x.makeRoom(namespace, len(keys)) {
+		defer x.Drop(namespace, keys)
+		wanted.widen()
+		if g := x.find(wanted); g != nil {
 			g.members++
-			return g, nil
+			return g
 		}
 	}
-	g = &group{source: s, namespace: strings.Clone(namespace), keys: keys, members: 1, next: x.groups[hash]}
-	x.groups[hash] = g
-	for _, k := range keys {
-		c := x.counts[k]
-		if c.groups++; c.groups == 1 {
-			c.example = g
-			changed = append(changed, k)
-		}
-		x.counts[k] = c
-	}
-	return g, changed
+	wanted.namespace, wanted.members = strings.Clone(namespace), 1
+	x.insert(wanted)
+	return wanted
 }
 
-// leave removes a member from a group, and returns the keys that are no longer in use.
-func (x *Index) leave(g *group) (changed []Key) {
+// find returns the group that is like another one; nil if there is none.
+func (x *Index) find(like *group) *group {
+	for g := x.groups[like.hash]; g != nil; g = g.next {
+		if g.has(like.source, like.namespace, like.keys, like.wide) {
+			return g
+		}
+	}
+	return nil
+}
+
+// insert adds a group.
+func (x *Index) insert(g *group) {
+	g.next = x.groups[g.hash]
+	x.groups[g.hash] = g
+	x.enter(g)
+	x.do(task{what: counting, group: g, keys: g.keys, begins: g.wide})
+}
+
+// leave removes a member from a group.
+func (x *Index) leave(g *group) {
 	if g.members--; g.members > 0 {
-		return nil
+		return
 	}
 	x.drop(g)
-	for _, k := range g.keys {
-		c := x.counts[k]
-		if c.groups--; c.groups == 0 {
-			delete(x.counts, k)
-			changed = append(changed, k)
-			continue
-		}
-		if c.example == g {
-			c.example = nil
-		}
-		x.counts[k] = c
-	}
-	return changed
+	x.do(task{what: discounting, group: g, keys: g.keys, ends: g.wide})
 }
 
 // drop removes a group.
 func (x *Index) drop(g *group) {
-	hash := g.source.hash(g.namespace, g.keys)
-	first := x.groups[hash]
+	x.exit(g)
+	first := x.groups[g.hash]
 	switch {
 	case first != g:
 		for first.next != g {
@@ -271,15 +284,15 @@ func (x *Index) drop(g *group) {
 		}
 		first.next = g.next
 	case g.next != nil:
-		x.groups[hash] = g.next
+		x.groups[g.hash] = g.next
 	default:
-		delete(x.groups, hash)
+		delete(x.groups, g.hash)
 	}
 }
 
 // has reports whether a group has the referrers of a source and a namespace with these keys.
-func (g *group) has(s *Source, namespace string, keys []Key) bool {
-	return g.source == s && g.namespace == namespace && slices.Equal(g.keys, keys)
+func (g *group) has(s *Source, namespace string, keys []Key, wide bool) bool {
+	return g.source == s && g.namespace == namespace && g.wide == wide && slices.Equal(g.keys, keys)
 }
 
 func (g *group) contains(k Key) bool {

@@ -55,6 +55,9 @@ func (r Reference) Key() Key {
 // Place returns what the keys of a Secret and of a ConfigMap with the same namespace and name have in common.
 func (k Key) Place() Key { return k &^ Key(both) }
 
+// To returns what the reference is to.
+func (k Key) To() To { return To(k) & both }
+
 // Keys returns the keys of references, sorted, each once.
 func Keys(refs []Reference) []Key {
 	keys := make([]Key, 0, len(refs))

@@ -29,8 +29,9 @@ func uses(t *testing.T, object string, names ...string) map[string]Use {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := NewIndex()
+	x := NewIndex(MaxKeys)
 	x.Source("widgets.example.com").Set(Referrer{UID: "u", Namespace: "ns", Name: "w"}, Keys(refs))
+	x.Finish()
 	out := map[string]Use{}
 	for _, name := range names {
 		namespace, rest, ok := strings.Cut(name, "/")
@@ -120,8 +121,9 @@ func TestMetadata(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			refs, err := Undeclared().References(object)
-			x := NewIndex()
+			x := NewIndex(MaxKeys)
 			x.Source("s").Set(Referrer{UID: "u"}, Keys(refs))
+			x.Finish()
 			if err == nil || x.Used(Secrets, "ns", "s") != Unknown {
 				t.Errorf("got %v, %v", written(refs), err)
 			}

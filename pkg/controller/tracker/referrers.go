@@ -11,16 +11,17 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 )
 
-// Methods for what refers to ConfigMaps and Secrets. Each calls the method of the engine with the same name.
+// Methods for what refers to ConfigMaps and Secrets. Each calls the method of the engine with the same name. References are taken in in as
+// many turns as they need.
 
 // SetReferrerSources sets where referrers are listed and watched. why is why others may be missing; empty if none is.
 func (t *Tracker) SetReferrerSources(names []string, why string, now time.Time) {
-	t.do(func(e *engine.Engine) { e.SetReferrerSources(names, why, now) })
+	t.doReferrers(func(e *engine.Engine) { e.SetReferrerSources(names, why, now) }, now)
 }
 
 // ForgetReferrers forgets all referrers, because they are no longer observed.
 func (t *Tracker) ForgetReferrers(now time.Time) {
-	t.do(func(e *engine.Engine) { e.ForgetReferrers(now) })
+	t.doReferrers(func(e *engine.Engine) { e.ForgetReferrers(now) }, now)
 }
 
 // ObservingReferrers records whether a source can be listed and watched; why is nil if it can.
@@ -35,15 +36,37 @@ func (t *Tracker) BeginReferrers(source string, now time.Time) {
 
 // EndReferrers ends the list that has begun last.
 func (t *Tracker) EndReferrers(source string, now time.Time) {
-	t.do(func(e *engine.Engine) { e.EndReferrers(source, now) })
+	t.doReferrers(func(e *engine.Engine) { e.EndReferrers(source, now) }, now)
 }
 
 // SetReferring replaces what objects refer to.
 func (t *Tracker) SetReferring(all []engine.Referring, now time.Time) {
-	t.do(func(e *engine.Engine) { e.SetReferring(all, now) })
+	t.doReferrers(func(e *engine.Engine) { e.SetReferring(all, now) }, now)
 }
 
 // RemoveReferrer removes a referrer.
 func (t *Tracker) RemoveReferrer(source string, uid types.UID, now time.Time) {
-	t.do(func(e *engine.Engine) { e.RemoveReferrer(source, uid, now) })
+	t.doReferrers(func(e *engine.Engine) { e.RemoveReferrer(source, uid, now) }, now)
+}
+
+// BeginReread begins to read again the referrers of the namespaces that it returns.
+func (t *Tracker) BeginReread() (number uint32, namespaces []string) {
+	t.do(func(e *engine.Engine) { number, namespaces = e.BeginReread() })
+	return number, namespaces
+}
+
+// Reread takes in what objects refer to that were read again.
+func (t *Tracker) Reread(all []engine.Referring, now time.Time) {
+	t.doReferrers(func(e *engine.Engine) { e.Reread(all, now) }, now)
+}
+
+// EndReread says that all objects were passed to Reread.
+func (t *Tracker) EndReread(number uint32, now time.Time) {
+	t.doReferrers(func(e *engine.Engine) { e.EndReread(number, now) }, now)
+}
+
+// doReferrers calls the engine, and takes turns until it has taken in all references.
+func (t *Tracker) doReferrers(method func(*engine.Engine), now time.Time) {
+	t.do(method)
+	t.finish(func(e *engine.Engine) bool { return e.StepReferrers(now) })
 }

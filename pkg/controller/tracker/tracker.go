@@ -31,14 +31,15 @@ type Tracker struct {
 	locked time.Time
 	worked int
 	// due, coverage and work each contain a token while an effect of the engine is not received yet.
-	due, coverage, work chan struct{}
-	conditions          atomic.Pointer[engine.Conditions]
+	due, coverage, work, rereads chan struct{}
+	conditions                   atomic.Pointer[engine.Conditions]
 }
 
 // New returns a tracker with an empty engine. The budget of the engine is the rest of a turn, which clock measures. If clock is nil, turns
 // have no end; that is for callers without concurrency.
 func New(c engine.Config, clock func() time.Time) *Tracker {
-	t := &Tracker{clock: clock, due: make(chan struct{}, 1), coverage: make(chan struct{}, 1), work: make(chan struct{}, 1)}
+	one := func() chan struct{} { return make(chan struct{}, 1) }
+	t := &Tracker{clock: clock, due: one(), coverage: one(), work: one(), rereads: one()}
 	if t.clock != nil {
 		c.Spent = t.spent
 	}
@@ -74,6 +75,9 @@ func (t *Tracker) CoverageChanged() <-chan struct{} { return t.coverage }
 // Behind receives when there is work for Step.
 func (t *Tracker) Behind() <-chan struct{} { return t.work }
 
+// NeedsReread receives when there is something for BeginReread.
+func (t *Tracker) NeedsReread() <-chan struct{} { return t.rereads }
+
 func (t *Tracker) lock() {
 	t.mu.Lock()
 	if t.worked = 0; t.clock != nil {
@@ -91,6 +95,7 @@ func (t *Tracker) unlock() {
 	signal(t.due, effects.Due)
 	signal(t.coverage, effects.Coverage)
 	signal(t.work, effects.Work)
+	signal(t.rereads, effects.Reread)
 }
 
 func signal(c chan<- struct{}, on bool) {

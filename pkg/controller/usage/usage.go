@@ -6,6 +6,8 @@
 package usage
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +34,7 @@ type Tracker[T comparable] struct {
 	buckets [2]map[references.Key]*object[T]
 	// namespaces are those with objects, by the place of the references to all of their objects.
 	namespaces map[references.Key]*namespace
+	rereads    rereads[T]
 }
 
 // source is where referrers are listed and watched together.
@@ -48,7 +51,10 @@ type object[T comparable] struct {
 	since int64 // when it became unused, in Unix nanoseconds; 0 if it is in use, or if that is not known
 	// seenInUse is set if something was seen to refer to the object.
 	seenInUse bool
-	links     [2]links[T]
+	// added and named are the number of rereads when the object was added, and when it was last found to be named by a referrer whose keys are
+	// not stored; 0 if never.
+	added, named uint32
+	links        [2]links[T]
 }
 
 type links[T comparable] struct{ previous, next *object[T] }
@@ -73,11 +79,14 @@ type Changed[T comparable] struct {
 	All        bool
 }
 
-// New returns a Tracker without sources, which knows nothing.
-func New[T comparable]() *Tracker[T] {
+// New returns a Tracker without sources, which knows nothing. The referrers of a namespace may have at most so many keys together; see
+// references.MaxKeys.
+func New[T comparable](most int) *Tracker[T] {
 	return &Tracker[T]{
-		index: references.NewIndex(), sources: map[string]*source{}, undiscovered: "the resources of the cluster are not known yet",
-		objects: map[T]*object[T]{}, buckets: [2]map[references.Key]*object[T]{{}, {}}, namespaces: map[references.Key]*namespace{},
+		rereads: rereads[T]{begun: 1, done: 1, pending: map[*object[T]]struct{}{}},
+		index:   references.NewIndex(most), sources: map[string]*source{},
+		undiscovered: "the resources of the cluster are not known yet",
+		objects:      map[T]*object[T]{}, buckets: [2]map[references.Key]*object[T]{{}, {}}, namespaces: map[references.Key]*namespace{},
 	}
 }
 
@@ -85,11 +94,10 @@ func New[T comparable]() *Tracker[T] {
 // referrers of those that no longer exist are forgotten.
 func (t *Tracker[T]) SetSources(names []string, why string, now time.Time) Changed[T] {
 	before, present := t.Known(), sets.New(names...)
-	var keys []references.Key
 	for name, s := range t.sources {
 		if !present.Has(name) {
 			s.BeginList()
-			keys = append(keys, s.EndList()...)
+			s.EndList()
 			delete(t.sources, name)
 		}
 	}
@@ -99,7 +107,7 @@ func (t *Tracker[T]) SetSources(names []string, why string, now time.Time) Chang
 		}
 	}
 	t.undiscovered = why
-	return t.sourceChanged(keys, before, now)
+	return t.sourceChanged(before, now)
 }
 
 // Forget forgets all sources, because they are no longer observed.
@@ -114,7 +122,7 @@ func (t *Tracker[T]) Failing(name, why string, now time.Time) Changed[T] {
 		return Changed[T]{}
 	}
 	s.why = why
-	return t.sourceChanged(nil, before, now)
+	return t.sourceChanged(before, now)
 }
 
 // BeginList begins a list of all referrers of a source. Until it ends, memory is a mixture of old and new references.
@@ -125,7 +133,7 @@ func (t *Tracker[T]) BeginList(name string, now time.Time) Changed[T] {
 	}
 	s.BeginList()
 	s.listed = false
-	return t.sourceChanged(nil, before, now)
+	return t.sourceChanged(before, now)
 }
 
 // EndList ends the list that has begun last. Referrers that were not set since are gone.
@@ -134,27 +142,23 @@ func (t *Tracker[T]) EndList(name string, now time.Time) Changed[T] {
 	if s == nil {
 		return Changed[T]{}
 	}
-	keys := s.EndList()
+	s.EndList()
 	s.listed, s.why = true, ""
-	return t.sourceChanged(keys, before, now)
+	return t.sourceChanged(before, now)
 }
 
-// SetReferrer replaces what a referrer refers to; see references.Source.
-func (t *Tracker[T]) SetReferrer(name string, r references.Referrer, keys []references.Key, now time.Time) Changed[T] {
-	s := t.sources[name]
-	if s == nil {
-		return Changed[T]{}
+// SetReferrer replaces what a referrer refers to; see references.Source. It counts once Step has taken it in.
+func (t *Tracker[T]) SetReferrer(name string, r references.Referrer, keys []references.Key) {
+	if s := t.sources[name]; s != nil {
+		s.Set(r, keys)
 	}
-	return t.changed(s.Set(r, keys), now)
 }
 
-// RemoveReferrer removes a referrer.
-func (t *Tracker[T]) RemoveReferrer(name string, uid types.UID, now time.Time) Changed[T] {
-	s := t.sources[name]
-	if s == nil {
-		return Changed[T]{}
+// RemoveReferrer removes a referrer. It counts until Step has taken that in.
+func (t *Tracker[T]) RemoveReferrer(name string, uid types.UID) {
+	if s := t.sources[name]; s != nil {
+		s.Remove(uid)
 	}
-	return t.changed(s.Remove(uid), now)
 }
 
 // Unknown returns why it is not known what refers to objects; empty if it is.
@@ -176,7 +180,7 @@ func (t *Tracker[T]) Add(of T, id Object, since, now time.Time) {
 	if t.objects[of] != nil {
 		return
 	}
-	o := &object[T]{of: of, id: id}
+	o := &object[T]{of: of, id: id, added: t.rereads.begun}
 	if !since.IsZero() {
 		o.since = since.UnixNano()
 	}
@@ -193,6 +197,9 @@ func (t *Tracker[T]) Add(of T, id Object, since, now time.Time) {
 		t.namespaces[key] = &namespace{name: id.Namespace}
 	}
 	t.namespaces[key].objects++
+	if t.index.AnyOverfull() {
+		t.rereads.pending[o] = struct{}{}
+	}
 	t.refresh(o, now)
 }
 
@@ -203,6 +210,7 @@ func (t *Tracker[T]) Delete(of T) {
 		return
 	}
 	delete(t.objects, of)
+	delete(t.rereads.pending, o)
 	for i, key := range o.id.places() {
 		previous, next := o.links[i].previous, o.links[i].next
 		if next != nil {
@@ -259,7 +267,7 @@ func (t *Tracker[T]) Usage(of T) lifecycle.Usage {
 
 // Look returns what the usage of an object would be if it was added now.
 func (t *Tracker[T]) Look(id Object, now time.Time) lifecycle.Usage {
-	switch use := t.use(&object[T]{id: id}); {
+	switch use := t.use(&object[T]{id: id, added: t.rereads.begun}); {
 	case use == references.Used:
 		return lifecycle.Usage{State: lifecycle.InUse}
 	case use == references.Unused && t.Known():
@@ -280,7 +288,7 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	}
 	source, example, others := t.index.Example(o.id.To, o.id.Namespace, o.id.Name)
 	if source == "" {
-		return t.Unknown()
+		return cmp.Or(t.Unknown(), t.explainRereads(o))
 	}
 	if strings.HasPrefix(source, references.Exemptions) {
 		return example.Name
@@ -296,6 +304,8 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 		what += " and others"
 	}
 	switch {
+	case t.use(o) != references.Used && t.index.IsOverfull(o.id.Namespace):
+		return what + fmt.Sprintf(" may refer to everything in the namespace: the objects of the namespace have more than %d names together", t.index.Most())
 	case t.use(o) != references.Used:
 		return what + " may refer to everything in the namespace"
 	case !others:
@@ -305,7 +315,7 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 }
 
 func (t *Tracker[T]) use(o *object[T]) references.Use {
-	return t.index.Used(o.id.To, o.id.Namespace, o.id.Name)
+	return max(t.index.Used(o.id.To, o.id.Namespace, o.id.Name), t.unstored(o))
 }
 
 // refresh notes that an object is in use, or has become unused.
@@ -319,8 +329,8 @@ func (t *Tracker[T]) refresh(o *object[T], now time.Time) {
 	}
 }
 
-// sourceChanged returns the objects that are affected by a change of the sources, which has also changed references.
-func (t *Tracker[T]) sourceChanged(keys []references.Key, wasKnown bool, now time.Time) Changed[T] {
+// sourceChanged returns the objects that are affected by a change of the sources.
+func (t *Tracker[T]) sourceChanged(wasKnown bool, now time.Time) Changed[T] {
 	t.unready = ""
 	for name, s := range t.sources {
 		if ready := s.listed && s.why == ""; !ready && (t.unready == "" || name < t.unready) {
@@ -328,7 +338,7 @@ func (t *Tracker[T]) sourceChanged(keys []references.Key, wasKnown bool, now tim
 		}
 	}
 	if t.Known() == wasKnown {
-		return t.changed(keys, now)
+		return Changed[T]{}
 	}
 	for _, o := range t.objects {
 		t.refresh(o, now)
@@ -352,15 +362,20 @@ func (t *Tracker[T]) changed(keys []references.Key, now time.Time) Changed[T] {
 			}
 		}
 	}
-	if !out.All && len(out.Namespaces) == 0 {
-		return out
+	t.within(out, func(o *object[T]) { t.refresh(o, now) })
+	return out
+}
+
+// within calls do with each object of the namespaces that have changed.
+func (t *Tracker[T]) within(c Changed[T], do func(*object[T])) {
+	if !c.All && len(c.Namespaces) == 0 {
+		return
 	}
 	for _, o := range t.objects { // Rarely: an object came or went whose references are not known.
-		if out.All || slices.Contains(out.Namespaces, o.id.Namespace) {
-			t.refresh(o, now)
+		if c.All || slices.Contains(c.Namespaces, o.id.Namespace) {
+			do(o)
 		}
 	}
-	return out
 }
 
 // places returns the places of the references that name the object.

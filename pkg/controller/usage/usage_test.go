@@ -107,8 +107,13 @@ func TestTracker(t *testing.T) {
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		tr, model, now := New[int](), &naive{undiscovered: true, sources: map[string]*naiveSource{}, objects: map[int]*naiveObject{}}, start
+		tr, model, now := New[int](references.MaxKeys), &naive{undiscovered: true, sources: map[string]*naiveSource{}, objects: map[int]*naiveObject{}}, start
 		check := func(changed Changed[int], before map[int]lifecycle.Usage) {
+			for more := true; more; {
+				var c Changed[int]
+				c, more = tr.Step(rapid.IntRange(1, 3).Draw(t, "keys"), now)
+				changed.add(c)
+			}
 			model.refresh(now)
 			for i, o := range model.objects {
 				want := model.usage(o)
@@ -194,7 +199,8 @@ func TestTracker(t *testing.T) {
 					s.referrers[r.UID] = refs
 					delete(s.unlisted, r.UID)
 				}
-				check(tr.SetReferrer(name, r, references.Keys(refs), now), before)
+				tr.SetReferrer(name, r, references.Keys(refs))
+				check(Changed[int]{}, before)
 			},
 			"remove": func(t *rapid.T) {
 				before := usages()
@@ -204,7 +210,8 @@ func TestTracker(t *testing.T) {
 					delete(s.referrers, uid)
 					delete(s.unlisted, uid)
 				}
-				check(tr.RemoveReferrer(name, uid, now), before)
+				tr.RemoveReferrer(name, uid)
+				check(Changed[int]{}, before)
 			},
 			"add": func(t *rapid.T) {
 				i := rapid.IntRange(0, 5).Draw(t, "object")
@@ -250,7 +257,7 @@ func TestTracker(t *testing.T) {
 
 // TestExplain: people are told which object is the reason.
 func TestExplain(t *testing.T) {
-	tr := New[string]()
+	tr := New[string](references.MaxKeys)
 	all := func(string) bool { return true }
 	say := func(of, want string) {
 		t.Helper()
@@ -259,7 +266,8 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	set := func(source, namespace, name string, refs ...references.Reference) {
-		tr.SetReferrer(source, references.Referrer{UID: types.UID(source + name), Namespace: namespace, Name: name}, references.Keys(refs), start)
+		tr.SetReferrer(source, references.Referrer{UID: types.UID(source + name), Namespace: namespace, Name: name}, references.Keys(refs))
+		tr.Step(100, start)
 	}
 	for _, name := range []string{"unused", "token", "tls", "web", "any"} {
 		tr.Add(name, Object{references.Secrets, "shop", name}, time.Time{}, start)
@@ -296,7 +304,7 @@ func TestExplain(t *testing.T) {
 
 // TestManySources: what is said of each object that is held does not take longer if there are many resources.
 func TestManySources(t *testing.T) {
-	tr, names := New[string](), make([]string, 10_000)
+	tr, names := New[string](references.MaxKeys), make([]string, 10_000)
 	for i := range names {
 		names[i] = fmt.Sprint("resources-", i)
 	}
