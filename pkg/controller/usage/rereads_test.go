@@ -233,6 +233,15 @@ func TestOverfull(t *testing.T) {
 	settle()
 	say("shop/later", lifecycle.InUse, "an object outside the namespace refers to it")
 	say("shop/new", lifecycle.Unused, "")
+	outdated, _ := tr.BeginReread()
+	add("shop", "latest")
+	tr.RemoveReferrer("configmaps", "u")
+	settle()
+	tr.SetReferrer("configmaps", references.Referrer{UID: "u", Namespace: "crowd", Name: "many"}, keys)
+	settle()
+	tr.EndReread(outdated) // It tells nothing: meanwhile no namespace was overfull.
+	settle()
+	say("shop/latest", lifecycle.Unused, "")
 	tr.RemoveReferrer("configmaps", "u")
 	settle()
 	for _, of := range []string{"crowd/mine", "shop/named", "shop/later"} {
