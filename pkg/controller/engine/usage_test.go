@@ -380,3 +380,35 @@ func (s *usageRun) check(t *rapid.T) {
 		}
 	}
 }
+
+// TestReferrersInSteps: between any few keys of a large object that comes, changes or goes, others may get the lock.
+func TestReferrersInSteps(t *testing.T) {
+	d, turns := newDriver(Config{}), 0
+	d.interrupt = func() { turns++ }
+	d.SetReferrerSources([]string{"pods"}, "", testbuilders.Now)
+	set := func(first, n int) {
+		keys := make([]references.Key, n)
+		for i := range keys {
+			keys[i] = references.Key(4 * (first + i))
+		}
+		d.SetReferring([]Referring{{Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: "ns", Name: "u"}, Keys: keys}}, testbuilders.Now)
+	}
+	d.setBudget(1)
+	const keys = 100 * stepKeys
+	for _, tc := range []struct {
+		what string
+		do   func()
+		want int // interruptions at least
+	}{
+		{"comes", func() { set(0, keys) }, 98},
+		{"changes", func() { set(keys, keys) }, 198},
+		{"has too many for its namespace", func() { set(0, references.MaxKeys+1) }, references.MaxKeys/stepKeys + 98},
+		{"has few again", func() { set(0, keys) }, 98},
+		{"goes", func() { d.RemoveReferrer("pods", "u", testbuilders.Now) }, 98},
+	} {
+		turns = 0
+		if tc.do(); turns < tc.want || d.StepReferrers(testbuilders.Now) {
+			t.Errorf("a referrer that %s was taken in with %d interruptions, want %d", tc.what, turns, tc.want)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/references"
 )
 
 // ticking returns a clock on which a turn ends whenever the clock is read.
@@ -105,6 +106,31 @@ func TestSpent(t *testing.T) {
 			t.Errorf("after %s: the turn is over: %t, want %t", took, got, want)
 		}
 		tr.unlock()
+	}
+}
+
+// TestReferrersInTurns: each call takes in all keys, in as many turns as that needs.
+func TestReferrersInTurns(t *testing.T) {
+	tr, now := New(engine.Config{}, ticking()), testbuilders.Now
+	all := []engine.Referring{{Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: "ns", Name: "u"}, Keys: make([]references.Key, 100*clockEvery)}}
+	for i := range all[0].Keys {
+		all[0].Keys[i] = references.Key(4 * i)
+	}
+	tr.SetReferrerSources([]string{"pods"}, "", now)
+	tr.BeginReferrers("pods", now)
+	for i, do := range []func(){
+		func() { tr.SetReferring(all, now) },
+		func() { tr.Reread(all, now) },
+		func() { tr.RemoveReferrer("pods", "u", now) },
+		func() { tr.SetReferring(all, now) },
+		func() { tr.BeginReferrers("pods", now); tr.EndReferrers("pods", now) },
+		func() { tr.SetReferring(all, now) },
+		func() { tr.ForgetReferrers(now) },
+	} {
+		do()
+		if call(tr, func(e *engine.Engine) bool { return e.StepReferrers(now) }) {
+			t.Errorf("call %d has not taken in everything", i)
+		}
 	}
 }
 
