@@ -17,15 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
-
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
 // List is a list of all objects of a resource, which is added to the tracker page by page.
-type List interface {
+type List[T any] interface {
 	// Add adds some of the objects.
-	Add(page []*facts.Compact, now time.Time)
+	Add(page []T, now time.Time)
 	// End says that all objects were added, as they were at a version.
 	End(resourceVersion uint64, now time.Time)
 	// Abandon says that no more objects follow, although not all were added.
@@ -35,36 +32,36 @@ type List interface {
 // listStream stands between a reflector and the API server, and hands the objects of each list to the tracker as they arrive. A reflector
 // itself collects a whole list before it hands on any of it, and a million objects would be in memory twice. So the reflector gets lists
 // without objects. Everything else is left to it: when to list, when to watch, and how long to wait after an error.
-type listStream struct {
+type listStream[T any] struct {
 	// lister and watcher call the API server.
 	lister  cache.ListWithContextFunc
 	watcher cache.WatchFuncWithContext
 	report  func(context.Context, error) // whether the resource can be observed
 	pages   pageSlots
-	kind    *kinds.Kind
-	listed  func() // called when a list has ended or failed, and when the stream has
-	begin   func() List
-	remove  func(*facts.Compact)
+	reduce  func(object any) (T, error)
+	atOnce  int // how many objects are added at a time
+	begin   func() List[T]
+	remove  func(T)
 	now     func() time.Time
 
 	lock    sync.Mutex
-	current List // that has begun and not ended; nil otherwise
+	current List[T] // that has begun and not ended; nil otherwise
 	stopped bool
 }
 
 // listWatch are the calls for the reflector.
-func (s *listStream) listWatch() *cache.ListWatch {
+func (s *listStream[T]) listWatch() *cache.ListWatch {
 	return &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
 }
 
 // list lists all objects page by page, where the API server cannot stream lists, and returns a list without them. The options are those
 // of a reflector that wants to be served from the watch cache, where one answer may have all objects.
-func (s *listStream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	version, err := eachFacts(ctx, s.pages, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (s *listStream[T]) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	version, err := eachReduced(ctx, s.pages, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		l, err := s.lister(ctx, options)
 		s.answered(ctx, err, options.Continue == "")
 		return l, err
-	}, s.kind, s.add)
+	}, s.atOnce, s.reduce, s.add)
 	if err != nil {
 		s.breakOff(ctx, err)
 	}
@@ -73,7 +70,7 @@ func (s *listStream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Ob
 
 // watch returns a watch without its initial events, which the stream adds to the list. Only the last of them, which says that the list is
 // complete, is left for the reflector.
-func (s *listStream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *listStream[T]) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	w, err := s.watcher(ctx, options)
 	initial := ptr.Deref(options.SendInitialEvents, false)
 	s.answered(ctx, err, initial)
@@ -96,7 +93,7 @@ func (s *listStream) watch(ctx context.Context, options metav1.ListOptions) (wat
 // answered handles the answer to a call. A list begins with its first answer and not with the call, so that a resource that cannot be
 // listed pauses no deletes. The list begins before the tracker learns that the resource can be observed, because from the beginning of the
 // list on, memory is a mixture of old and new states.
-func (s *listStream) answered(ctx context.Context, err error, first bool) {
+func (s *listStream[T]) answered(ctx context.Context, err error, first bool) {
 	if err == nil && first {
 		s.start()
 	}
@@ -105,8 +102,8 @@ func (s *listStream) answered(ctx context.Context, err error, first bool) {
 
 // initialEvents adds the objects of the initial events of a watch, and returns the last of these events: the bookmark that ends them, or an
 // error. ok is false if the watch or ctx ends before that.
-func (s *listStream) initialEvents(ctx context.Context, w watch.Interface) (last watch.Event, ok bool) {
-	var page []*facts.Compact
+func (s *listStream[T]) initialEvents(ctx context.Context, w watch.Interface) (last watch.Event, ok bool) {
+	var page []T
 	for {
 		select {
 		case <-ctx.Done():
@@ -133,25 +130,25 @@ func endsInitialEvents(bookmark watch.Event) bool {
 
 // take adds the object of an event to a page, and returns the page for the next event. Objects may change and be removed before the initial
 // events end.
-func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact {
-	k, err := Reduce(s.kind, e.Object)
+func (s *listStream[T]) take(page []T, e watch.Event) []T {
+	reduced, err := s.reduce(e.Object)
 	if err != nil {
 		skipped(e.Object, err)
 		return page
 	}
 	if e.Type != watch.Deleted {
-		if page = append(page, k); len(page) < pageSize {
+		if page = append(page, reduced); len(page) < s.atOnce {
 			return page
 		}
 	}
 	s.add(page)
 	if e.Type == watch.Deleted {
-		s.remove(k)
+		s.remove(reduced)
 	}
-	return make([]*facts.Compact, 0, pageSize)
+	return make([]T, 0, s.atOnce)
 }
 
-func (s *listStream) start() {
+func (s *listStream[T]) start() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if !s.stopped {
@@ -159,7 +156,7 @@ func (s *listStream) start() {
 	}
 }
 
-func (s *listStream) add(page []*facts.Compact) {
+func (s *listStream[T]) add(page []T) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.current != nil && len(page) > 0 {
@@ -168,8 +165,8 @@ func (s *listStream) add(page []*facts.Compact) {
 }
 
 // end ends the list, which was complete at a version. The reflector calls Replace when a list or the initial events are complete, and
-// factSink calls end. A version that cannot be parsed counts as 0, so that no object is removed because of it.
-func (s *listStream) end(resourceVersion string) {
+// the sink calls end. A version that cannot be parsed counts as 0, so that no object is removed because of it.
+func (s *listStream[T]) end(resourceVersion string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.current != nil {
@@ -181,7 +178,7 @@ func (s *listStream) end(resourceVersion string) {
 
 // breakOff abandons the list that has not ended. Memory is a mixture of old and new states then, so the resource counts as one that cannot
 // be observed until the next list begins. If ctx has ended, stop abandons the list.
-func (s *listStream) breakOff(ctx context.Context, why error) {
+func (s *listStream[T]) breakOff(ctx context.Context, why error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.current != nil && ctx.Err() == nil {
@@ -192,7 +189,7 @@ func (s *listStream) breakOff(ctx context.Context, why error) {
 }
 
 // stop abandons the list and makes later calls do nothing, because a list call of the reflector may still be running.
-func (s *listStream) stop() {
+func (s *listStream[T]) stop() {
 	s.lock.Lock()
 	s.stopped = true
 	s.lock.Unlock()
@@ -216,18 +213,22 @@ func (w *resumedWatch) ResultChan() <-chan watch.Event {
 // pageSize is how many objects are listed and added at a time.
 const pageSize = 500
 
-// eachFacts lists objects page by page, as they were at one resource version, and returns that version.
-func eachFacts(
-	ctx context.Context, pages pageSlots, list cache.ListWithContextFunc, kind *kinds.Kind, add func([]*facts.Compact),
+// eachReduced lists objects page by page, as they were at one resource version, and returns that version. It adds so many at a time.
+func eachReduced[T any](
+	ctx context.Context, pages pageSlots, list cache.ListWithContextFunc, atOnce int, reduce func(any) (T, error), add func([]T),
 ) (resourceVersion string, err error) {
 	err = eachPage(ctx, pages, list, pageSize, func(l runtime.Object, m metav1.ListInterface) error {
 		resourceVersion = m.GetResourceVersion()
-		page := make([]*facts.Compact, 0, meta.LenList(l))
+		page := make([]T, 0, min(atOnce, meta.LenList(l)))
 		err := meta.EachListItem(l, func(object runtime.Object) error {
-			if k, err := Reduce(kind, object); err != nil {
+			reduced, err := reduce(object)
+			if err != nil {
 				skipped(object, err)
-			} else {
-				page = append(page, k)
+				return nil
+			}
+			if page = append(page, reduced); len(page) == atOnce {
+				add(page)
+				page = make([]T, 0, atOnce)
 			}
 			return nil
 		})

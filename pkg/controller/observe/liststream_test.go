@@ -122,7 +122,7 @@ func (s *scripted) observed(t *testing.T) []string {
 	defer func(handlers []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = handlers }(utilruntime.ErrorHandlers)
 	utilruntime.ErrorHandlers = nil // The handlers wait in real time, which would be decades in the time of synctest.
 	synctest.Test(t, func(t *testing.T) {
-		stream := &listStream{
+		stream := &listStream[*facts.Compact]{
 			lister: s.list, watcher: s.watch, pages: newPageSlots(1), now: time.Now,
 			report: func(ctx context.Context, err error) {
 				if ctx.Err() == nil && (err != nil || s.failing) {
@@ -130,12 +130,13 @@ func (s *scripted) observed(t *testing.T) []string {
 					s.failing = err != nil
 				}
 			},
-			begin: func() List {
+			begin: func() List[*facts.Compact] {
 				s.lists++
 				s.logf("begin %d", s.lists)
 				return &recordedList{scripted: s, number: s.lists}
 			},
-			kind:   kindOf(&corev1.Pod{}),
+			reduce: reducePod,
+			atOnce: pageSize,
 			remove: func(k *facts.Compact) { s.logf("remove %s", k.Name()) },
 		}
 		sink := &sink[*facts.Compact]{

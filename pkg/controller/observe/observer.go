@@ -276,7 +276,7 @@ func (o *Observer) merge(ctx context.Context, k *kinds.Kind, namespace string) {
 	defer func() { merge.End(complete, o.Clock.Now()) }()
 	list, retry := o.Client.Lister(o.pace.alone(ctx, NewReading(k, o.Tracker.Conditions)), namespace), time.Second
 	for ctx.Err() == nil {
-		_, err := eachFacts(ctx, o.Client.pages, list, k, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
+		_, err := eachReduced(ctx, o.Client.pages, list, pageSize, reducing(k), func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {
 			return
 		}

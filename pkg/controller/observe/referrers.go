@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,9 +93,36 @@ func (o *Observer) startReferrer(ctx context.Context, k *kinds.Referrer) *reflec
 	reading := ReferrerReading(k)
 	list, watches := o.Client.Lister(reading, metav1.NamespaceAll), o.Client.Watcher(reading)
 	calls := o.order(k.Sources()[0]).ListWatch(selecting(list, k.FieldSelector), selecting(watches, k.FieldSelector))
-	lw := newReferrersListWatch(calls.ListWithContextFunc, calls.WatchFuncWithContext, o.reportReferrer(r, k))
-	runReflector(r.ctx, &r.done, k.Sources()[0], lw, nil, o.referrerSink(k))
+	sink := o.referrerSink(k)
+	stream := o.newReferrerStream(k, calls, o.reportReferrer(r, k), sink)
+	sink.replace = func(_ []referring, rv string) { stream.end(rv) } // The stream has passed on the objects.
+	r.done.Go(func() {
+		var reflector sync.WaitGroup
+		runReflector(r.ctx, &reflector, k.Sources()[0], stream.listWatch(), nil, sink)
+		reflector.Wait()
+		stream.stop()
+	})
 	return r
+}
+
+// newReferrerStream returns the stream of a resource, which hands its lists to the tracker one object at a time: each may have many names.
+func (o *Observer) newReferrerStream(
+	k *kinds.Referrer, calls *cache.ListWatch, report func(context.Context, error), sink *sink[referring],
+) *listStream[referring] {
+	lw := newReferrersListWatch(calls.ListWithContextFunc, calls.WatchFuncWithContext, report)
+	return &listStream[referring]{
+		lister: lw.ListWithContextFunc, watcher: lw.WatchFuncWithContext, pages: o.Client.pages,
+		report: func(ctx context.Context, err error) {
+			if err != nil {
+				report(ctx, err)
+			}
+		},
+		begin:  func() List[referring] { return o.beginReferrers(k) },
+		reduce: sink.reduce,
+		atOnce: 1,
+		remove: sink.remove,
+		now:    o.Clock.Now,
+	}
 }
 
 // newReferrersListWatch returns the list and watch calls of a reflector of referrers. It reports each error, also one that ends a watch,
@@ -223,6 +251,7 @@ func unreadable(k *kinds.Referrer) referring {
 	return referring{{Source: k.Sources()[0], Referrer: references.Referrer{UID: "unreadable", Name: "unreadable"}, Keys: everything}}
 }
 
+// referrerSink takes in what follows a list.
 func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
 	unstructuredOf, logged := unstructuredFrom(k), false
 	return &sink[referring]{
@@ -245,34 +274,38 @@ func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
 				o.Tracker.RemoveReferrer(of.Source, of.UID, o.Clock.Now())
 			}
 		},
-		replace: func(all []referring, _ string) { o.replaceReferring(k, all) },
 	}
 }
 
-// referringAtOnce is how many objects are passed to the tracker at a time, and keysAtOnce how many keys. One object may have more.
-const referringAtOnce, keysAtOnce = 500, 2_000
+// referrerList passes a list of referrers to the tracker.
+type referrerList struct {
+	*Observer
+	k *kinds.Referrer
+}
 
-// replaceReferring passes a whole list of referrers to the tracker.
-func (o *Observer) replaceReferring(k *kinds.Referrer, all []referring) {
+func (o *Observer) beginReferrers(k *kinds.Referrer) List[referring] {
 	for _, source := range k.Sources() {
 		o.Tracker.BeginReferrers(source, o.Clock.Now())
 	}
-	var page []engine.Referring
-	keys := 0
-	for _, r := range all {
-		for _, of := range r {
-			keys += len(of.Keys)
-		}
-		if page = append(page, r...); len(page) >= referringAtOnce || keys >= keysAtOnce {
-			o.Tracker.SetReferring(page, o.Clock.Now())
-			page, keys = page[:0], 0
-		}
-	}
-	o.Tracker.SetReferring(page, o.Clock.Now())
-	for _, source := range k.Sources() {
-		o.Tracker.EndReferrers(source, o.Clock.Now())
+	return referrerList{o, k}
+}
+
+// Add implements List.
+func (l referrerList) Add(page []referring, now time.Time) {
+	for _, r := range page {
+		l.Tracker.SetReferring(r, now)
 	}
 }
+
+// End implements List.
+func (l referrerList) End(_ uint64, now time.Time) {
+	for _, source := range l.k.Sources() {
+		l.Tracker.EndReferrers(source, now)
+	}
+}
+
+// Abandon implements List. Nothing is unused until a list ends.
+func (l referrerList) Abandon(time.Time) {}
 
 var _ cache.TransformingStore = &sink[referring]{}
 

@@ -33,7 +33,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/references"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -203,7 +202,7 @@ func TestReferrersThatCannotBeListed(t *testing.T) {
 	o.becomes("plain", "Expired", "")
 }
 
-// TestReferrersInPages: a list that fails after some pages says nothing, although its first page has come.
+// TestReferrersInPages: what the first pages of a list refer to is in use at once, but a list that fails later does not say what is unused.
 func TestReferrersInPages(t *testing.T) {
 	o := newReferred(t)
 	o.cluster.PagesOnly = true
@@ -230,6 +229,7 @@ func TestReferrersInPages(t *testing.T) {
 	o.run()
 	o.create(unusedPolicy())
 	o.becomes("plain", "ReferrersUnknown", "runs.example.com cannot be observed: the second page is lost")
+	o.becomes("named", "InUse", "an object of runs.example.com refers to it")
 	first := func() (n int) {
 		for _, r := range o.cluster.Requests("runs") {
 			if r.Options.Continue == "" {
@@ -528,40 +528,5 @@ func TestReferrersInAnotherForm(t *testing.T) {
 	got, err := o.referrerSink(k).reduce(&corev1.ConfigMap{})
 	if err != nil || len(got) != 1 || got[0].Source != "configmaps" || len(got[0].Keys) != 1 {
 		t.Errorf("got %+v, %v", got, err)
-	}
-}
-
-// pages notes how many keys the tracker got at a time.
-type pages struct {
-	*tracker.Tracker
-	most, all int
-}
-
-func (p *pages) SetReferring(page []engine.Referring, now time.Time) {
-	keys := 0
-	for _, r := range page {
-		keys += len(r.Keys)
-	}
-	p.most, p.all = max(p.most, keys), p.all+keys
-	p.Tracker.SetReferring(page, now)
-}
-
-// TestReferrersInSteps: nobody waits for the tracker until all keys of many large objects are stored.
-func TestReferrersInSteps(t *testing.T) {
-	o, k := newObserved(t), tableOf(kinds.Builtin(), "", nil, runs).Referrers[0]
-	p := &pages{Tracker: o.Tracker}
-	o.Observer.Tracker = p
-	var all []referring
-	for i := range 100 {
-		keys := make([]references.Key, 500)
-		for at := range keys {
-			keys[at] = references.Key(4 * (500*i + at))
-		}
-		of := references.Referrer{UID: types.UID(fmt.Sprint(i)), Namespace: testbuilders.Home, Name: fmt.Sprint(i)}
-		all = append(all, referring{{Source: k.Source(), Referrer: of, Keys: keys}})
-	}
-	o.replaceReferring(k, all)
-	if p.all != 50_000 || p.most > keysAtOnce+500 {
-		t.Errorf("%d keys, %d at once", p.all, p.most)
 	}
 }

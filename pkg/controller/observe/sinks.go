@@ -90,28 +90,35 @@ func (o *Observer) reportErrors(resource string) func(context.Context, error) {
 // consistent reads.
 func unreported(context.Context, error) {}
 
-// newListStream returns the listStream of a resource, which hands its lists to the tracker.
-func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
+// factStream is the listStream of a resource that is reduced to facts.
+type factStream struct {
+	listStream[*facts.Compact]
+	listed func() // called when a list has ended or failed, and when the stream has
+}
+
+// newListStream returns the stream of a resource, which hands its lists to the tracker.
+func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *factStream {
 	listed, report := o.first.begin(), o.reportObserving(k.Resource)
 	calls := o.order(k.Resource).ListWatch(lister, watcher)
-	return &listStream{
-		lister: calls.ListWithContextFunc, watcher: calls.WatchFuncWithContext, listed: listed,
+	return &factStream{listed: listed, listStream: listStream[*facts.Compact]{
+		lister: calls.ListWithContextFunc, watcher: calls.WatchFuncWithContext,
 		report: func(ctx context.Context, err error) {
 			if report(ctx, err); err != nil {
 				listed()
 			}
 		},
-		begin:  func() List { return o.Tracker.BeginList(k.Resource) },
-		kind:   k,
+		begin:  func() List[*facts.Compact] { return o.Tracker.BeginList(k.Resource) },
+		reduce: reducing(k),
+		atOnce: pageSize,
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
 		now:    o.Clock.Now,
-	}
+	}}
 }
 
 // factSink takes in what follows a list. The objects of the list itself go through the stream.
-func (o *Observer) factSink(k *kinds.Kind, stream *listStream) *sink[*facts.Compact] {
+func (o *Observer) factSink(k *kinds.Kind, stream *factStream) *sink[*facts.Compact] {
 	return &sink[*facts.Compact]{
-		reduce: func(object any) (*facts.Compact, error) { return Reduce(k, object) },
+		reduce: reducing(k),
 		upsert: func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
 		remove: stream.remove,
 		replace: func(_ []*facts.Compact, rv string) { // The stream has passed on the objects.
@@ -134,6 +141,10 @@ func (o *Observer) heard(resource string) func() {
 			o.Tracker.Heard(resource, now)
 		}
 	}
+}
+
+func reducing(k *kinds.Kind) func(object any) (*facts.Compact, error) {
+	return func(object any) (*facts.Compact, error) { return Reduce(k, object) }
 }
 
 // Reduce returns the compact fact of an object of a kind.
