@@ -154,7 +154,7 @@ func BenchmarkManyNames(b *testing.B) {
 func namesOf(n, bytes int) map[string]any {
 	var text strings.Builder
 	for i := 0; text.Len() < bytes; i++ {
-		text.WriteString(strconv.FormatInt(int64(n*100_000+i), 36) + " ")
+		text.WriteString(strconv.FormatInt(int64((n+2)*1_000_000+i), 36) + " ")
 	}
 	return map[string]any{"metadata": map[string]any{
 		"name": fmt.Sprint(n), "namespace": "ns", "annotations": map[string]any{"names": text.String()},

@@ -50,30 +50,17 @@ func (c *Changed[T]) add(d Changed[T]) {
 
 // note notes the objects in other namespaces that keys of a namespace name.
 func (t *Tracker[T]) note(namespace string, keys []references.Key, now time.Time) (out Changed[T]) {
-	var everything Changed[T]
-	named := func(o *object[T]) {
-		if o.id.Namespace == namespace || o.named == t.rereads.begun {
-			return
-		}
-		o.named = t.rereads.begun
-		t.rereads.pending[o] = struct{}{}
-		t.refresh(o, now)
-		out.Objects = append(out.Objects, o.of)
-	}
 	for _, key := range keys {
-		place := key.Place()
-		if ns := t.namespaces[place]; ns != nil && ns.name != namespace {
-			everything.Namespaces = append(everything.Namespaces, ns.name)
-		}
-		for i := range t.buckets {
-			for o := t.buckets[i][place]; o != nil; o = o.links[i].next {
-				if o.id.To&key.To() != 0 {
-					named(o)
-				}
+		t.each(key, &out, func(o *object[T]) bool {
+			if o.id.To&key.To() == 0 || o.id.Namespace == namespace || o.named == t.rereads.begun {
+				return false
 			}
-		}
+			o.named = t.rereads.begun
+			t.rereads.pending[o] = struct{}{}
+			t.refresh(o, now)
+			return true
+		})
 	}
-	t.within(everything, named)
 	return out
 }
 

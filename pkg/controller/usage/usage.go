@@ -8,7 +8,6 @@ package usage
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,11 +29,9 @@ type Tracker[T comparable] struct {
 
 	objects map[T]*object[T]
 	// buckets have the first object of each bucket, by the place of the references that name the objects. References in the second map
-	// name objects of every namespace.
-	buckets [2]map[references.Key]*object[T]
-	// namespaces are those with objects, by the place of the references to all of their objects.
-	namespaces map[references.Key]*namespace
-	rereads    rereads[T]
+	// name objects of every namespace, and those in the third one all objects of a namespace.
+	buckets [3]map[references.Key]*object[T]
+	rereads rereads[T]
 }
 
 // source is where referrers are listed and watched together.
@@ -44,7 +41,7 @@ type source struct {
 	why    string // why it cannot be listed or watched; empty if it can
 }
 
-// object is a ConfigMap or Secret. It is in two buckets, linked with the others there.
+// object is a ConfigMap or Secret. It is in three buckets, linked with the others there.
 type object[T comparable] struct {
 	of    T
 	id    Object
@@ -54,7 +51,7 @@ type object[T comparable] struct {
 	// added and named are the number of rereads when the object was added, and when it was last found to be named by a referrer whose keys are
 	// not stored; 0 if never.
 	added, named uint32
-	links        [2]links[T]
+	links        [3]links[T]
 }
 
 type links[T comparable] struct{ previous, next *object[T] }
@@ -63,12 +60,6 @@ type links[T comparable] struct{ previous, next *object[T] }
 type Object struct {
 	To              references.To
 	Namespace, Name string
-}
-
-// namespace has objects.
-type namespace struct {
-	name    string
-	objects int
 }
 
 // Changed are the objects whose usage may have changed.
@@ -86,7 +77,7 @@ func New[T comparable](most int) *Tracker[T] {
 		rereads: rereads[T]{begun: 1, done: 1, pending: map[*object[T]]struct{}{}},
 		index:   references.NewIndex(most), sources: map[string]*source{},
 		undiscovered: "the resources of the cluster are not known yet",
-		objects:      map[T]*object[T]{}, buckets: [2]map[references.Key]*object[T]{{}, {}}, namespaces: map[references.Key]*namespace{},
+		objects:      map[T]*object[T]{}, buckets: [3]map[references.Key]*object[T]{{}, {}, {}},
 	}
 }
 
@@ -192,11 +183,6 @@ func (t *Tracker[T]) Add(of T, id Object, since, now time.Time) {
 		}
 		t.buckets[i][key] = o
 	}
-	key := all(id.Namespace)
-	if t.namespaces[key] == nil {
-		t.namespaces[key] = &namespace{name: id.Namespace}
-	}
-	t.namespaces[key].objects++
 	if t.index.AnyOverfull() {
 		t.rereads.pending[o] = struct{}{}
 	}
@@ -224,10 +210,6 @@ func (t *Tracker[T]) Delete(of T) {
 		default:
 			delete(t.buckets[i], key)
 		}
-	}
-	key := all(o.id.Namespace)
-	if t.namespaces[key].objects--; t.namespaces[key].objects == 0 {
-		delete(t.namespaces, key)
 	}
 }
 
@@ -267,7 +249,7 @@ func (t *Tracker[T]) Usage(of T) lifecycle.Usage {
 
 // Look returns what the usage of an object would be if it was added now.
 func (t *Tracker[T]) Look(id Object, now time.Time) lifecycle.Usage {
-	switch use := t.use(&object[T]{id: id, added: t.rereads.begun}); {
+	switch use := t.use(&object[T]{id: id}); { // That it would have to wait for a reread matters to no forecast.
 	case use == references.Used:
 		return lifecycle.Usage{State: lifecycle.InUse}
 	case use == references.Unused && t.Known():
@@ -347,40 +329,45 @@ func (t *Tracker[T]) sourceChanged(wasKnown bool, now time.Time) Changed[T] {
 }
 
 // changed returns the objects that are affected by a change of whether references exist.
-func (t *Tracker[T]) changed(keys []references.Key, now time.Time) Changed[T] {
-	var out Changed[T]
+func (t *Tracker[T]) changed(keys []references.Key, now time.Time) (out Changed[T]) {
 	for _, key := range keys {
-		place := key.Place()
-		if ns := t.namespaces[place]; ns != nil {
-			out.Namespaces = append(out.Namespaces, ns.name)
-		}
-		out.All = out.All || place == all(references.All)
-		for i := range t.buckets {
-			for o := t.buckets[i][place]; o != nil; o = o.links[i].next {
-				t.refresh(o, now)
-				out.Objects = append(out.Objects, o.of)
-			}
-		}
+		t.each(key, &out, func(o *object[T]) bool {
+			t.refresh(o, now)
+			return true
+		})
 	}
-	t.within(out, func(o *object[T]) { t.refresh(o, now) })
 	return out
 }
 
-// within calls do with each object of the namespaces that have changed.
-func (t *Tracker[T]) within(c Changed[T], do func(*object[T])) {
-	if !c.All && len(c.Namespaces) == 0 {
+// each calls do with each object that a key is about, and adds to out those for which it returns true, or the namespaces of all of them.
+func (t *Tracker[T]) each(key references.Key, out *Changed[T], do func(*object[T]) bool) {
+	place := key.Place()
+	if place == all(references.All) {
+		out.All = true
+		for _, o := range t.objects {
+			do(o)
+		}
 		return
 	}
-	for _, o := range t.objects { // Rarely: an object came or went whose references are not known.
-		if c.All || slices.Contains(c.Namespaces, o.id.Namespace) {
-			do(o)
+	for i := range t.buckets {
+		found := false
+		for o := t.buckets[i][place]; o != nil; o = o.links[i].next {
+			if !do(o) {
+				continue
+			}
+			if found = true; i < 2 {
+				out.Objects = append(out.Objects, o.of)
+			}
+		}
+		if i == 2 && found {
+			out.Namespaces = append(out.Namespaces, t.buckets[i][place].id.Namespace)
 		}
 	}
 }
 
 // places returns the places of the references that name the object.
-func (o *Object) places() [2]references.Key {
-	var out [2]references.Key
+func (o *Object) places() [3]references.Key {
+	out := [3]references.Key{2: all(o.Namespace)}
 	for i, namespace := range []string{o.Namespace, references.All} {
 		out[i] = references.Reference{Namespace: namespace, Name: o.Name}.Key().Place()
 	}

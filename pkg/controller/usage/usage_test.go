@@ -247,7 +247,7 @@ func TestTracker(t *testing.T) {
 			},
 			"time": func(*rapid.T) { now = now.Add(10*time.Second + 7*time.Millisecond) },
 			"": func(t *rapid.T) {
-				if len(model.objects) == 0 && len(tr.buckets[0])+len(tr.buckets[1])+len(tr.namespaces)+len(tr.objects) > 0 {
+				if len(model.objects) == 0 && len(tr.buckets[0])+len(tr.buckets[1])+len(tr.buckets[2])+len(tr.objects) > 0 {
 					t.Fatalf("something is left: %v", tr)
 				}
 			},
