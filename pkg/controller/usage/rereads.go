@@ -83,7 +83,7 @@ func (t *Tracker[T]) explainRereads(o *object[T]) string {
 	case references.Used:
 		return "an object outside the namespace refers to it"
 	case references.Unknown:
-		return "Winnow reads once more what refers to objects of other namespaces, because a namespace has too many names"
+		return "another namespace contains too many names, and Winnow has not read them again yet"
 	}
 	return ""
 }

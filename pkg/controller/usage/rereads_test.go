@@ -219,7 +219,7 @@ func TestOverfull(t *testing.T) {
 	add("shop", "later")
 	add("shop", "new")
 	for _, name := range []string{"shop/later", "shop/new"} {
-		if got := tr.Explain(name, nobody); tr.Usage(name).State != lifecycle.UsageUnknown || !strings.Contains(got, "reads once more") {
+		if got := tr.Explain(name, nobody); tr.Usage(name).State != lifecycle.UsageUnknown || !strings.Contains(got, "has not read them again yet") {
 			t.Errorf("%s is %v: %q", name, tr.Usage(name), got)
 		}
 	}
