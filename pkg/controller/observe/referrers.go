@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -292,9 +293,7 @@ func (o *Observer) beginReferrers(k *kinds.Referrer) List[referring] {
 
 // Add implements List.
 func (l referrerList) Add(page []referring, now time.Time) {
-	for _, r := range page {
-		l.Tracker.SetReferring(r, now)
-	}
+	l.Tracker.SetReferring(slices.Concat(page...), now)
 }
 
 // End implements List.

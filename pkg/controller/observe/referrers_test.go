@@ -530,3 +530,33 @@ func TestReferrersInAnotherForm(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+// pages notes how many objects the tracker got at a time.
+type pages struct {
+	*tracker.Tracker
+	most atomic.Int64
+}
+
+func (p *pages) SetReferring(page []engine.Referring, now time.Time) {
+	p.most.Store(max(p.most.Load(), int64(len(page))))
+	p.Tracker.SetReferring(page, now)
+}
+
+// TestReferrersOneByOne: what an object refers to is not kept until others were read: each may have many names.
+func TestReferrersOneByOne(t *testing.T) {
+	for name, pagesOnly := range map[string]bool{"lists are streamed": false, "lists come in pages": true} {
+		t.Run(name, func(t *testing.T) {
+			o := newReferred(t, mounting("a", "mounted"), mounting("b", "mounted"), mounting("c", "mounted"))
+			o.cluster.PagesOnly = pagesOnly
+			p := &pages{Tracker: o.Tracker}
+			o.Observer.Tracker = p
+			o.serve("", nil, pods)
+			o.run()
+			o.create(unusedPolicy())
+			o.becomes("mounted", "InUse", "and others refer to it")
+			if most := p.most.Load(); most != 1 {
+				t.Errorf("%d objects at once", most)
+			}
+		})
+	}
+}
