@@ -114,7 +114,7 @@ func New(c Config) (*Controller, error) {
 	if out.kinds, err = newFollower(c, dating, objects, policies.GcV1alpha1(), t, now, out.wentBack); err != nil {
 		return nil, err
 	}
-	reader, err := newReader(c, dating, cluster, out.kinds.Confirm, out.wentBack)
+	reader, err := newReader(c, dating, cluster, out.kinds.Confirm, newHistory(t.Newest, out.wentBack))
 	if err != nil {
 		return nil, err
 	}

@@ -15,27 +15,35 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
-// history has the resource versions of consistent reads that came one after the other, by collection. The zero value has none.
+// history has the resource versions of consistent reads that came one after the other, by collection.
 type history struct {
-	last     map[string]uint64
+	// newest returns the highest resource version of a collection in memory: watches may have reported more than was read before.
+	newest   func(freshness.Collection) uint64
 	wentBack func(error)
+
+	last map[freshness.Collection]uint64
 }
 
-// follow adds a consistent read that began after the one before it had ended. If it is older, the store has gone back.
-func (h *history) follow(collection, version string) error {
-	n, before := freshness.ParseVersion(version), h.last[collection]
+func newHistory(newest func(freshness.Collection) uint64, wentBack func(error)) history {
+	return history{newest: newest, wentBack: wentBack, last: map[freshness.Collection]uint64{}}
+}
+
+// begin must be called before each consistent read of a collection. The read cannot be older than what is known by now.
+func (h *history) begin(c freshness.Collection) {
+	h.last[c] = max(h.last[c], h.newest(c))
+}
+
+// follow adds the consistent read that followed the last call of begin. If it is older than what was known then, the store has gone back.
+func (h *history) follow(c freshness.Collection, version string) error {
+	n, before := freshness.ParseVersion(version), h.last[c]
 	if n == 0 { // It is no number.
 		return nil
 	}
-	if h.last == nil {
-		h.last = map[string]uint64{}
-	}
-	h.last[collection] = n
+	h.last[c] = n
 	if n >= before {
 		return nil
 	}
-	err := fmt.Errorf("the store of %s is at resourceVersion %d, after %d was read: it has gone back, as when a backup is restored",
-		collection, n, before)
+	err := fmt.Errorf("the store of %s is at resourceVersion %d, after %d was seen: it has gone back, as when a backup is restored", c, n, before)
 	h.wentBack(err)
 	return err
 }
@@ -51,7 +59,7 @@ const (
 func (c *Controller) look(ctx context.Context) {
 	ticker := c.clock.NewTicker(lookEvery)
 	defer ticker.Stop()
-	seen := history{wentBack: c.wentBack}
+	seen := newHistory(c.replica.Newest, c.wentBack)
 	for {
 		if err := c.lookOnce(ctx, &seen); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).V(2).Info("Cannot compare clocks with the API server", "err", err)
@@ -69,6 +77,7 @@ func (c *Controller) lookOnce(ctx context.Context, seen *history) error {
 	defer cancel()
 	var date time.Time
 	began := c.clock.Now()
+	seen.begin(freshness.Namespaces)
 	// A list without a resourceVersion is consistent.
 	l, err := c.dated.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).
 		List(withDate(ctx, &date), metav1.ListOptions{Limit: 1})
@@ -76,7 +85,7 @@ func (c *Controller) lookOnce(ctx context.Context, seen *history) error {
 		return err
 	}
 	c.replica.CompareClocks(date, began, c.clock.Now())
-	return seen.follow("namespaces", l.ResourceVersion)
+	return seen.follow(freshness.Namespaces, l.ResourceVersion)
 }
 
 // wentBack has everything observed anew, because the store has gone back.

@@ -58,6 +58,8 @@ type replica interface {
 	Behind() <-chan struct{}
 	// CompareClocks takes in the date of an answer of the API server.
 	CompareClocks(date, began, now time.Time)
+	// Newest returns the highest resource version of a collection that memory contains.
+	Newest(c freshness.Collection) uint64
 
 	Totals(now time.Time) report.Totals
 	NamedResources() sets.Set[string]

@@ -50,7 +50,7 @@ var errNotLeading = errors.New("the lease names another replica")
 // newReader makes a reader whose answers from the cluster have a Date.
 func newReader(
 	c Config, dated metadata.Interface, cluster kubernetes.Interface,
-	confirmLifecycles func(map[types.NamespacedName]freshness.Revision) error, wentBack func(error),
+	confirmLifecycles func(map[types.NamespacedName]freshness.Revision) error, h history,
 ) (*reader, error) {
 	own, err := metadata.NewForConfig(client(c.Loopback, c.UserAgent, ""))
 	if err != nil {
@@ -63,7 +63,7 @@ func newReader(
 		lifecycles:        contents(own, ours("resourcelifecycles"), specRevision), // There are few.
 		confirmLifecycles: confirmLifecycles,
 		cluster:           cluster, instance: c.Instance, election: c.LeaderElection,
-		history: history{wentBack: wentBack},
+		history: h,
 	}
 	if b := c.Barriers; b != nil {
 		r.policies, r.clusterPolicies = barrier(policies, b.Policies), barrier(clusterPolicies, b.ClusterPolicies)
@@ -79,6 +79,9 @@ func (r *reader) read(ctx context.Context, began time.Time) (freshness.Consisten
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var date time.Time
+	for _, c := range []freshness.Collection{freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces} {
+		r.history.begin(c)
+	}
 	out := freshness.ConsistentRead{Began: began}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -105,13 +108,15 @@ func (r *reader) read(ctx context.Context, began time.Time) (freshness.Consisten
 		return freshness.ConsistentRead{}, err
 	}
 	out.ServerTime = date
+	var back []error // of all collections, or the next reading would find the next one, and everything would be observed anew once more
 	for c, version := range map[freshness.Collection]string{
 		freshness.Policies: out.Policies.Version, freshness.ClusterPolicies: out.ClusterPolicies.Version,
 		freshness.Namespaces: out.Namespaces.Version,
 	} {
-		if err := r.history.follow(c.String(), version); err != nil {
-			return freshness.ConsistentRead{}, err
-		}
+		back = append(back, r.history.follow(c, version))
+	}
+	if err := errors.Join(back...); err != nil {
+		return freshness.ConsistentRead{}, err
 	}
 	return out, nil
 }

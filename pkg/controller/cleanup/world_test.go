@@ -219,33 +219,32 @@ func newWorld(t *testing.T) *world {
 		ResourceNamespace: "winnow-system",
 		ResourceName:      "winnow",
 	}
-	r := listReader(t, config, cluster, election)
+	dated := datedClient(t, config)
+	// This reader lists the metadata of policies instead of writing barriers.
+	r, err := newReader(Config{Loopback: config, Instance: instance, LeaderElection: election}, dated, cluster, answerLifecycles(nil),
+		newHistory(tr.Newest, func(err error) { t.Error(err) }))
+	if err != nil {
+		t.Fatal(err)
+	}
 	writer := status.New(status.Config{Tracker: tr, Events: cluster, Clock: s.time})
 	return &world{T: t, server: s, tracker: tr, reader: r, Controller: &Controller{
 		loop: loop{
 			clock: s.time, tracker: tr, reader: r, deleter: deleter.New(cluster, "winnow/test", s.time), limit: deleter.NewLimit(1),
 			relist: func() {}, gone: writer.Gone,
 		},
-		config: Config{LeaderElection: election}, cluster: cluster, replica: tr, status: writer,
+		config: Config{LeaderElection: election}, cluster: cluster, dated: dated, replica: tr, status: writer,
 	}}
 }
 
-// listReader returns a reader that lists the metadata of policies instead of writing barriers.
-func listReader(
-	t *testing.T, config *rest.Config, cluster kubernetes.Interface, election componentbaseconfig.LeaderElectionConfiguration,
-) *reader {
+// datedClient returns a client whose answers have a Date.
+func datedClient(t *testing.T, config *rest.Config) metadata.Interface {
 	dated := rest.CopyConfig(config)
 	dated.Wrap(func(rt http.RoundTripper) http.RoundTripper { return dateReader{rt} })
-	metadata, err := metadata.NewForConfig(dated)
+	client, err := metadata.NewForConfig(dated)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newReader(Config{Loopback: config, Instance: instance, LeaderElection: election}, metadata, cluster, answerLifecycles(nil),
-		func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return client
 }
 
 // answerLifecycles returns a function that confirms the lifecycles with this result.

@@ -31,6 +31,10 @@ func (e *Engine) seen(c freshness.Collection, rv string) {
 	e.effects.Due = true // A consistent read may wait until memory has this version.
 }
 
+// Newest returns the highest resource version of a collection that memory contains. A consistent read that begins after this call cannot be
+// older, unless the store has gone back.
+func (e *Engine) Newest(c freshness.Collection) uint64 { return e.fresh.Newest(c) }
+
 // ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree. If so, Take may return
 // orders until freshness.For after the read began.
 func (e *Engine) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {

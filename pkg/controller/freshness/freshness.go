@@ -127,6 +127,9 @@ func (f *Freshness) Seen(c Collection, version string) {
 	f.seen[c], f.moved = max(f.seen[c], ParseVersion(version)), true
 }
 
+// Newest returns the highest resource version of a collection that memory contains; zero if none is known.
+func (f *Freshness) Newest(c Collection) uint64 { return f.seen[c] }
+
 // Replays reports whether an event or a list of a collection is older than memory, so that it says nothing about the present.
 func (f *Freshness) Replays(c Collection, version string) bool {
 	n := ParseVersion(version)

@@ -89,6 +89,11 @@ func (t *Tracker) SetLastRun(last time.Time) {
 	t.do(func(e *engine.Engine) { e.SetLastRun(last) })
 }
 
+// Newest returns the highest resource version of a collection that memory contains; see engine.Newest.
+func (t *Tracker) Newest(c freshness.Collection) uint64 {
+	return call(t, func(e *engine.Engine) uint64 { return e.Newest(c) })
+}
+
 // StartAnew says that the store has gone back, so that everything is listed again.
 func (t *Tracker) StartAnew(now time.Time) { t.do(func(e *engine.Engine) { e.StartAnew(now) }) }
 

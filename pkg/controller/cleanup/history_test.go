@@ -1,0 +1,181 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+)
+
+// TestHistory: a consistent read that is older than one before it, or than what memory had when it began, shows that the store has gone
+// back. That is told once: what follows is compared with the store as it is now.
+func TestHistory(t *testing.T) {
+	for name, c := range map[string]struct {
+		memory uint64
+		reads  []string
+		back   int // how many of the reads tell that the store has gone back
+	}{
+		"each is newer":                         {0, []string{"5", "6", "100"}, 0},
+		"nothing was written in between":        {0, []string{"5", "5"}, 0},
+		"one is older":                          {0, []string{"6", "5", "5", "7"}, 1},
+		"it goes back twice":                    {0, []string{"9", "10", "8", "7"}, 2},
+		"one is older than memory":              {8, []string{"7"}, 1},
+		"memory is as new":                      {7, []string{"7", "8"}, 0},
+		"what is no number":                     {0, []string{"9", "x", "", "8"}, 1},
+		"a number that is shorter, and greater": {0, []string{"9", "10"}, 0},
+	} {
+		told := 0
+		memory := c.memory
+		h := newHistory(func(freshness.Collection) uint64 { return memory }, func(error) {
+			told++
+			memory = 0 // Everything is observed anew.
+		})
+		for _, version := range c.reads {
+			before := told
+			h.begin(freshness.Policies)
+			if err := h.follow(freshness.Policies, version); (err != nil) != (told > before) {
+				t.Errorf("%s: after %s it returned %v", name, version, err)
+			}
+		}
+		if told != c.back {
+			t.Errorf("%s: it was told %d times that the store has gone back, want %d", name, told, c.back)
+		}
+	}
+}
+
+// TestCollectionsHaveHistoriesOfTheirOwn: they may be in different stores.
+func TestCollectionsHaveHistoriesOfTheirOwn(t *testing.T) {
+	h := newHistory(func(c freshness.Collection) uint64 {
+		return map[freshness.Collection]uint64{freshness.Namespaces: 1000}[c]
+	}, func(err error) { t.Error(err) })
+	h.begin(freshness.Policies)
+	if err := h.follow(freshness.Policies, "5"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingIsDeletedAfterTheStoreWentBack: a policy that deletes at once was written, and watched, after the last reading. Then the store
+// is restored in a state that is newer than that reading, and older than the policy. No reading of it allows a DELETE.
+func TestNothingIsDeletedAfterTheStoreWentBack(t *testing.T) {
+	for name, collection := range map[string]freshness.Collection{
+		"cleanuppolicies": freshness.Policies, "clustercleanuppolicies": freshness.ClusterPolicies, "namespaces": freshness.Namespaces,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var told atomic.Int32
+			w.reader.history.wentBack = func(err error) {
+				if !strings.Contains(err.Error(), name+" is at resourceVersion 11, after 111 was seen") {
+					t.Error(err)
+				}
+				told.Add(1)
+			}
+			w.writeBarriers(func(context.Context) (string, error) { return "11", nil }, func(context.Context) (string, error) { return "11", nil })
+			w.do(func() { w.generation = 2 }) // Lists are at 11.
+			switch collection {
+			case freshness.Policies:
+				w.tracker.ObservePolicies("111")
+			case freshness.ClusterPolicies:
+				w.tracker.ObserveClusterPolicies("111")
+			default:
+				w.tracker.ObserveNamespaces("111")
+			}
+			w.job("a")
+			w.run()
+			w.passes(50*time.Millisecond, "it is read again and again", func() bool { return w.requests("GET "+namespacesPath) > 5 })
+			if n := w.requests("DELETE"); n != 0 || told.Load() == 0 {
+				t.Errorf("%d DELETEs, and it was told %d times that the store has gone back", n, told.Load())
+			}
+		})
+	}
+}
+
+// TestReadFailsIfTheStoreWentBack: it fails once, with all collections that are older than in the reading before.
+func TestReadFailsIfTheStoreWentBack(t *testing.T) {
+	w := newWorld(t)
+	told := 0
+	w.reader.history.wentBack = func(error) { told++ }
+	version := "19"
+	w.writeBarriers(answer("7", nil), func(context.Context) (string, error) { return version, nil })
+	w.do(func() { w.generation = 2 })
+	if _, err := w.reader.read(t.Context(), testbuilders.Now); err != nil || told != 0 {
+		t.Fatal(err, told)
+	}
+	version = "18"
+	w.do(func() { w.generation = 1 })
+	r, err := w.reader.read(t.Context(), testbuilders.Now)
+	if err == nil || told != 2 || r.Policies.Version != "" ||
+		!strings.Contains(err.Error(), "the store of clustercleanuppolicies is at resourceVersion 18, after 19 was seen") ||
+		!strings.Contains(err.Error(), "the store of namespaces is at resourceVersion 1, after 11 was seen") {
+		t.Errorf("read %+v, %v, and told %d times", r, err, told)
+	}
+	if _, err := w.reader.read(t.Context(), testbuilders.Now); err != nil || told != 2 {
+		t.Errorf("the next one: %v, and told %d times", err, told)
+	}
+}
+
+// TestLook: also a replica that does not lead compares the clocks, and sees that the store has gone back: by one look after the other, or
+// because its watch has reported more than what is stored.
+func TestLook(t *testing.T) {
+	w := newWorld(t)
+	seen := newHistory(w.tracker.Newest, func(err error) { t.Error(err) })
+	look := func() error { return w.lookOnce(t.Context(), &seen) }
+	w.do(func() { w.generation = 2 })
+	for range 2 {
+		if err := look(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !w.tracker.Totals(w.time.Now()).ClockCompared {
+		t.Error("the clocks were not compared")
+	}
+	var told []string
+	seen.wentBack = func(err error) { told = append(told, err.Error()) }
+	w.do(func() { w.generation = 1 })
+	if err := look(); err == nil || len(told) != 1 || !strings.HasPrefix(told[0], "the store of namespaces is at resourceVersion 1, after 11 was seen") {
+		t.Errorf("after an older list: %v, %q", err, told)
+	}
+	if err := look(); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+	w.tracker.SetNamespace(testbuilders.Namespace(testbuilders.Home, "5", gc.LabelProtected, "true"), w.time.Now())
+	if err := look(); err == nil || len(told) != 2 {
+		t.Errorf("after the watch has reported more: %v, %q", err, told)
+	}
+	w.on("GET "+namespacesPath, func() int { return http.StatusInternalServerError })
+	if err := look(); err == nil || len(told) != 2 {
+		t.Errorf("without an answer: %v, %q", err, told)
+	}
+}
+
+// TestLookAgainAndAgain: every replica looks when it starts, and every ten seconds, also after a look that failed.
+func TestLookAgainAndAgain(t *testing.T) {
+	w := newWorld(t)
+	looks := func() int { return w.requests("GET " + namespacesPath) }
+	w.on("GET "+namespacesPath, func() int { return http.StatusInternalServerError })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.look(ctx)
+	}()
+	for n := 1; n <= 3; n++ {
+		w.until("it looks", func() bool { return looks() == n })
+		w.time.Step(lookEvery - time.Second)
+		if looks() != n {
+			t.Errorf("%d looks within ten seconds", looks())
+		}
+		w.time.Step(time.Second)
+	}
+	w.until("it looks once more", func() bool { return looks() == 4 })
+	cancel()
+	<-ended
+}
