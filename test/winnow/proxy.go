@@ -4,7 +4,6 @@
 package winnow
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -22,8 +21,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Proxy stands between a replica and the API server as a man in the middle, who may set its clock wrong, freeze its watches, hold requests
-// back and count what it gets.
+// Proxy stands between a replica and the API server as a man in the middle, who may set its clock wrong, freeze and replay its watches, hold
+// requests back and count what it gets.
 type Proxy struct {
 	// Kubeconfig is the path of one by which a replica goes through the proxy, with the rights of Winnow.
 	Kubeconfig string
@@ -34,6 +33,7 @@ type Proxy struct {
 
 	lock     sync.Mutex
 	frozen   map[string]chan struct{} // by resource, closed when its watches go on
+	watches  map[*watchBody]bool      // those that are open
 	received map[string]int64         // by resource
 	before   func(*http.Request)
 }
@@ -52,7 +52,10 @@ func (s *Server) NewProxy() (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{frozen: map[string]chan struct{}{}, received: map[string]int64{}, before: func(*http.Request) {}}
+	p := &Proxy{
+		frozen: map[string]chan struct{}{}, watches: map[*watchBody]bool{}, received: map[string]int64{},
+		before: func(*http.Request) {},
+	}
 	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
@@ -110,32 +113,27 @@ func (p *Proxy) Close() error { return p.server.Close() }
 
 func (p *Proxy) tamper(response *http.Response) error {
 	r := response.Request
-	response.Body = &body{response.Body, p, r.Context(), path.Base(r.URL.Path), r.URL.Query().Has("watch")}
+	counted := &body{response.Body, p, path.Base(r.URL.Path)}
+	response.Body = counted
+	if r.URL.Query().Has("watch") && response.StatusCode == http.StatusOK {
+		response.Body = p.openWatch(r.Context(), counted, response.Header.Get("Content-Type"))
+	}
 	return p.shiftDate(response)
 }
 
-// body is an answer, or what a watch reports.
+// body is an answer, which is counted.
 type body struct {
 	io.ReadCloser
 	proxy    *Proxy
-	ctx      context.Context // of the request
 	resource string
-	watch    bool
 }
 
-// Read implements io.Reader. It waits while a watch is frozen.
+// Read implements io.Reader.
 func (b *body) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	b.proxy.lock.Lock()
+	defer b.proxy.lock.Unlock()
 	b.proxy.received[b.resource] += int64(n)
-	frozen := b.proxy.frozen[b.resource]
-	b.proxy.lock.Unlock()
-	if b.watch && frozen != nil {
-		select {
-		case <-frozen:
-		case <-b.ctx.Done():
-		}
-	}
 	return n, err
 }
 
