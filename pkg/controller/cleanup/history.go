@@ -17,26 +17,34 @@ import (
 
 // history has the resource versions of consistent reads that came one after the other, by collection.
 type history struct {
-	// newest returns the highest resource version of a collection in memory: watches may have reported more than was read before.
-	newest   func(freshness.Collection) uint64
+	// newest returns the highest resource version of a collection in memory, as watches may have reported more than was read before, and how
+	// often everything was observed anew.
+	newest   func(freshness.Collection) (version uint64, anew int)
 	wentBack func(error)
 
 	last map[freshness.Collection]uint64
+	anew int // that last is of
 }
 
-func newHistory(newest func(freshness.Collection) uint64, wentBack func(error)) history {
+func newHistory(newest func(freshness.Collection) (version uint64, anew int), wentBack func(error)) history {
 	return history{newest: newest, wentBack: wentBack, last: map[freshness.Collection]uint64{}}
 }
 
-// begin must be called before each consistent read of a collection. The read cannot be older than what is known by now.
+// begin must be called before each consistent read of a collection. The read cannot be older than what is known by now. If everything was
+// observed anew, nothing else counts: whoever else has noticed that the store has gone back must not be told again.
 func (h *history) begin(c freshness.Collection) {
-	h.last[c] = max(h.last[c], h.newest(c))
+	version, anew := h.newest(c)
+	if anew != h.anew {
+		clear(h.last)
+		h.anew = anew
+	}
+	h.last[c] = max(h.last[c], version)
 }
 
 // follow adds the consistent read that followed the last call of begin. If it is older than what was known then, the store has gone back.
 func (h *history) follow(c freshness.Collection, version string) error {
 	n, before := freshness.ParseVersion(version), h.last[c]
-	if n == 0 { // It is no number.
+	if _, anew := h.newest(c); n == 0 || anew != h.anew { // It is no number, or what was known then is forgotten.
 		return nil
 	}
 	h.last[c] = n

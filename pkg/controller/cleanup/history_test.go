@@ -33,17 +33,19 @@ func TestHistory(t *testing.T) {
 		"what is no number":                     {0, []string{"9", "x", "", "8"}, 1},
 		"a number that is shorter, and greater": {0, []string{"9", "10"}, 0},
 	} {
-		told := 0
+		told, anew := 0, 0
 		memory := c.memory
-		h := newHistory(func(freshness.Collection) uint64 { return memory }, func(error) {
+		h := newHistory(func(freshness.Collection) (uint64, int) { return memory, anew }, func(error) {
 			told++
-			memory = 0 // Everything is observed anew.
 		})
 		for _, version := range c.reads {
 			before := told
 			h.begin(freshness.Policies)
 			if err := h.follow(freshness.Policies, version); (err != nil) != (told > before) {
 				t.Errorf("%s: after %s it returned %v", name, version, err)
+			}
+			if told > before { // Everything is listed anew.
+				anew, memory = anew+1, freshness.ParseVersion(version)
 			}
 		}
 		if told != c.back {
@@ -52,10 +54,36 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestOthersHaveNoticed: if everything was observed anew because somebody else has noticed that the store has gone back, that is not told
+// again, even if a read was under way meanwhile.
+func TestOthersHaveNoticed(t *testing.T) {
+	memory, anew := uint64(10), 0
+	h := newHistory(func(freshness.Collection) (uint64, int) { return memory, anew }, func(err error) { t.Error(err) })
+	read := func(version string, meanwhile func()) {
+		h.begin(freshness.Policies)
+		meanwhile()
+		if err := h.follow(freshness.Policies, version); err != nil {
+			t.Error(err)
+		}
+	}
+	nothing := func() {}
+	read("20", nothing)
+	anew, memory = 1, 5
+	read("6", nothing)
+	read("4", func() { anew, memory = 2, 0 })
+	read("3", nothing)
+	told := 0
+	h.wentBack = func(error) { told++ }
+	h.begin(freshness.Policies)
+	if err := h.follow(freshness.Policies, "2"); err == nil || told != 1 {
+		t.Errorf("when it goes back once more: %v, told %d times", err, told)
+	}
+}
+
 // TestCollectionsHaveHistoriesOfTheirOwn: they may be in different stores.
 func TestCollectionsHaveHistoriesOfTheirOwn(t *testing.T) {
-	h := newHistory(func(c freshness.Collection) uint64 {
-		return map[freshness.Collection]uint64{freshness.Namespaces: 1000}[c]
+	h := newHistory(func(c freshness.Collection) (uint64, int) {
+		return map[freshness.Collection]uint64{freshness.Namespaces: 1000}[c], 0
 	}, func(err error) { t.Error(err) })
 	h.begin(freshness.Policies)
 	if err := h.follow(freshness.Policies, "5"); err != nil {

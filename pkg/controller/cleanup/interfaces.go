@@ -58,8 +58,8 @@ type replica interface {
 	Behind() <-chan struct{}
 	// CompareClocks takes in the date of an answer of the API server.
 	CompareClocks(date, began, now time.Time)
-	// Newest returns the highest resource version of a collection that memory contains.
-	Newest(c freshness.Collection) uint64
+	// Newest returns the highest resource version of a collection that memory contains, and how often everything was observed anew.
+	Newest(c freshness.Collection) (version uint64, anew int)
 
 	Totals(now time.Time) report.Totals
 	NamedResources() sets.Set[string]

@@ -28,6 +28,8 @@ type restoring struct {
 	replacing sets.Set[freshness.Collection]
 	// overtaken are the orders that were in flight. Their DELETEs may have been undone.
 	overtaken sets.Set[*deletion.Order]
+	// times is how often everything was listed again.
+	times int
 	// wentBack are the policies and namespaces that have gone back, and that TakeWentBack has not returned yet.
 	wentBack []WentBack
 }
@@ -50,6 +52,7 @@ var errAnew = errors.New("the store of the cluster has gone back, as when a back
 // say, and nothing is deleted until they have ended. In each namespace this is a change: objects that have come back may be due at once.
 func (e *Engine) StartAnew(now time.Time) {
 	e.fresh.StartAnew()
+	e.times++
 	e.marksListed = false
 	e.overtaken = sets.KeySet(e.inFlight)
 	e.replacing.Insert(freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces)

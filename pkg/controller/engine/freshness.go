@@ -32,8 +32,10 @@ func (e *Engine) seen(c freshness.Collection, rv string) {
 }
 
 // Newest returns the highest resource version of a collection that memory contains. A consistent read that begins after this call cannot be
-// older, unless the store has gone back.
-func (e *Engine) Newest(c freshness.Collection) uint64 { return e.fresh.Newest(c) }
+// older, unless the store has gone back. anew is how often StartAnew was called: what is known from before the last time says nothing.
+func (e *Engine) Newest(c freshness.Collection) (version uint64, anew int) {
+	return e.fresh.Newest(c), e.times
+}
 
 // ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree. If so, Take may return
 // orders until freshness.For after the read began.

@@ -90,11 +90,11 @@ func (o *Observer) observeAnew(ctx context.Context, why string) {
 	for i := range o.synced {
 		o.synced[i].Store(false)
 	}
-	select { // The reflectors that have ended may have said so several times.
+	clear(o.always.orders)
+	o.Tracker.StartAnew(o.Clock.Now())
+	select { // Several may have said so meanwhile, such as the reflectors that have ended.
 	case <-o.anew:
 	default:
 	}
-	clear(o.always.orders)
-	o.Tracker.StartAnew(o.Clock.Now())
 	o.startAlways(ctx)
 }

@@ -90,8 +90,9 @@ func (t *Tracker) SetLastRun(last time.Time) {
 }
 
 // Newest returns the highest resource version of a collection that memory contains; see engine.Newest.
-func (t *Tracker) Newest(c freshness.Collection) uint64 {
-	return call(t, func(e *engine.Engine) uint64 { return e.Newest(c) })
+func (t *Tracker) Newest(c freshness.Collection) (version uint64, anew int) {
+	t.do(func(e *engine.Engine) { version, anew = e.Newest(c) })
+	return version, anew
 }
 
 // StartAnew says that the store has gone back, so that everything is listed again.
