@@ -30,6 +30,8 @@ type restoring struct {
 	overtaken sets.Set[*deletion.Order]
 	// times is how often everything was listed again.
 	times int
+	// since is when that last began.
+	since time.Time
 	// wentBack are the policies and namespaces that have gone back, and that TakeWentBack has not returned yet.
 	wentBack []WentBack
 }
@@ -44,6 +46,8 @@ type WentBack struct {
 	types.NamespacedName
 	UID  types.UID
 	Text string
+	// Since is when everything began to be listed anew.
+	Since time.Time
 }
 
 var errAnew = errors.New("the store of the cluster has gone back, as when a backup is restored, and is not listed again yet")
@@ -52,7 +56,7 @@ var errAnew = errors.New("the store of the cluster has gone back, as when a back
 // say, and nothing is deleted until they have ended. In each namespace this is a change: objects that have come back may be due at once.
 func (e *Engine) StartAnew(now time.Time) {
 	e.fresh.StartAnew()
-	e.times++
+	e.times, e.since = e.times+1, now
 	e.marksListed = false
 	e.overtaken = sets.KeySet(e.inFlight)
 	e.replacing.Insert(freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces)
@@ -92,10 +96,11 @@ func (e *Engine) policyWentBack(before, after policy.Stored) {
 	if of.ObjectMeta == nil {
 		of = before
 	}
-	if !e.replacing.Has(collectionOf(of)) || e.following {
+	if !e.replacing.Has(collectionOf(of)) {
 		return
 	}
-	e.wentBack = append(e.wentBack, WentBack{of.NamespacedName(), of.UID, wentBackText(of.Title(), stateOf(before), stateOf(after))})
+	text := wentBackText(of.Title(), stateOf(before), stateOf(after))
+	e.wentBack = append(e.wentBack, WentBack{of.NamespacedName(), of.UID, text, e.since})
 }
 
 func stateOf(s policy.Stored) string {
@@ -107,11 +112,11 @@ func stateOf(s policy.Stored) string {
 
 // namespaceWentBack notes that a namespace has other labels than before, if namespaces are being replaced.
 func (e *Engine) namespaceWentBack(ns *namespace, m *metav1.PartialObjectMetadata) {
-	if !e.replacing.Has(freshness.Namespaces) || e.following || !ns.known || maps.Equal(ns.labels, m.Labels) {
+	if !e.replacing.Has(freshness.Namespaces) || !ns.known || maps.Equal(ns.labels, m.Labels) {
 		return
 	}
 	text := wentBackText(fmt.Sprintf("the labels of namespace %q", ns.name), ns.labels.String(), labels.Set(m.Labels).String())
-	e.wentBack = append(e.wentBack, WentBack{types.NamespacedName{Namespace: ns.name}, m.UID, text})
+	e.wentBack = append(e.wentBack, WentBack{types.NamespacedName{Namespace: ns.name}, m.UID, text, e.since})
 }
 
 func wentBackText(what, before, after string) string {
@@ -119,7 +124,8 @@ func wentBackText(what, before, after string) string {
 		"Check that this is what you want: Winnow deletes by what is stored now", what, before, after)
 }
 
-// TakeWentBack returns up to most policies and namespaces that have gone back, and that it has not returned before.
+// TakeWentBack returns up to most policies and namespaces that have gone back, and that it has not returned before. Whoever leads next may
+// have to tell of them: while the store is restored, a leader cannot renew its Lease.
 func (e *Engine) TakeWentBack(most int) []WentBack {
 	n := min(most, len(e.wentBack))
 	out := e.wentBack[:n]

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -222,6 +223,37 @@ func TestAPolicyThatWentBackIsAChange(t *testing.T) {
 	back := w.TakeWentBack(9)
 	if len(back) != 1 || back[0].Name != "p" || !strings.Contains(back[0].Text, "from generation 2 (resourceVersion 1001) to generation 1 (resourceVersion 500)") {
 		t.Errorf("these went back: %+v", back)
+	}
+}
+
+// TestFollowersTellWhatWentBack: while the store is restored, a leader cannot renew its Lease, so whoever leads next tells. A policy that
+// was created since is gone, one that was deleted is there again, and so are the labels of a namespace.
+func TestFollowersTellWhatWentBack(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
+	w.version = 1000
+	w.policy(testbuilders.Policy("created").Default("1h"))
+	w.SetNamespace(testbuilders.Namespace(testbuilders.Home, w.next(), "team", "a"), w.now)
+	w.Follow()
+	w.now = w.now.Add(time.Minute)
+	w.restore(500, []*testbuilders.PolicyBuilder{ttlPolicy("1h", 1), testbuilders.Policy("deleted").Default("1h")})
+	w.Lead()
+	var got []string
+	for _, back := range append(w.TakeWentBack(1), w.TakeWentBack(9)...) {
+		if !back.Since.Equal(w.now) {
+			t.Errorf("%s went back at %v", back.Name, back.Since)
+		}
+		_, change, _ := strings.Cut(back.Text, "with it ")
+		change, _, _ = strings.Cut(change, ". Check")
+		got = append(got, change)
+	}
+	want := []string{
+		"cleanuppolicies.gc.winnow.dev/created: from generation 1 (resourceVersion 1001) to none at all",
+		"cleanuppolicies.gc.winnow.dev/deleted: from none at all to generation 1 (resourceVersion 500)",
+		`the labels of namespace "team-a": from team=a to `,
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) || len(w.TakeWentBack(9)) > 0 {
+		t.Errorf("these went back: %q", got)
 	}
 }
 

@@ -297,11 +297,17 @@ func (c *correlator) noticeEvent(n *engine.Notice) event {
 			"Annotations of %s that Winnow reads have no effect, or cannot be read (kubectl get cand -o yaml explains each)", f.Resource,
 		)
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{about, string(n.Reason), text}, "\n")))
+	id := textID(strings.Join([]string{about, string(n.Reason), text}, "\n"))
 	return event{
 		subject: subject{n.Policy, n.PolicyUID}, object: c.reference(f.Resource, f.Namespace, f.Name, f.UID),
-		kind: corev1.EventTypeWarning, reason: string(n.Reason), note: text, id: hex.EncodeToString(sum[:8]),
+		kind: corev1.EventTypeWarning, reason: string(n.Reason), note: text, id: id,
 	}
+}
+
+// textID returns an id that is the same for the same text, so that the API refuses an event that was written before.
+func textID(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // reasonStoreWentBack is the reason of events about policies and namespaces that are as they were before.
@@ -309,7 +315,10 @@ const reasonStoreWentBack = "StoreWentBack"
 
 // wentBackEvent returns the event on a policy or namespace that has gone back.
 func wentBackEvent(b *engine.WentBack) event {
-	e := event{subject: subject{b.NamespacedName, b.UID}, kind: corev1.EventTypeWarning, reason: reasonStoreWentBack, note: b.Text}
+	e := event{
+		subject: subject{b.NamespacedName, b.UID}, kind: corev1.EventTypeWarning, reason: reasonStoreWentBack, note: b.Text,
+		id: textID(b.Text), // Another replica may have written it.
+	}
 	if ns := b.Namespace; b.Name == "" { // An event is in the namespace of what it is on, so the reference to a Namespace has one too.
 		e.subject = subject{NamespacedName: types.NamespacedName{Name: ns}}
 		e.object = &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: ns, Name: ns, UID: b.UID}

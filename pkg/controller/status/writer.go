@@ -39,6 +39,8 @@ const (
 	noticesMost = 2
 	// wentBackMost is how many may be about policies and namespaces that have gone back.
 	wentBackMost = 5
+	// wentBackFor is for how long events about them are of use. Until then, those that cannot be written are tried again.
+	wentBackFor = 10 * time.Minute
 	// flushEvery is how often changes are written.
 	flushEvery = time.Second
 	// countsEvery is how often counts are written while more than many objects are being deleted: nobody reads each count, and the API
@@ -87,6 +89,8 @@ type Writer struct {
 	// counted are the labels that metrics.Policies counts the policies of a namespace by.
 	counted    map[string][][]string
 	correlator correlator
+	// wentBack are the policies and namespaces of which no event was written yet.
+	wentBack []engine.WentBack
 }
 
 // New returns a Writer, which Run starts.
@@ -152,9 +156,10 @@ func (w *Writer) flushEvents(ctx context.Context) {
 	for _, e := range w.correlator.dueDeletions(w.Clock.Now(), budget) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}
-	for _, back := range w.Tracker.TakeWentBack(wentBackMost) {
-		w.write(ctx, "event", func() error { return w.createEvent(ctx, wentBackEvent(&back)) })
-	}
+	w.wentBack = append(w.wentBack, w.Tracker.TakeWentBack(wentBackMost-len(w.wentBack))...)
+	w.wentBack = slices.DeleteFunc(w.wentBack, func(back engine.WentBack) bool {
+		return w.Clock.Since(back.Since) > wentBackFor || w.write(ctx, "event", func() error { return w.createEvent(ctx, wentBackEvent(&back)) })
+	})
 	notices, dropped := w.Tracker.TakeNotices(noticesMost, w.Clock.Now())
 	metrics.StatusWrites.WithLabelValues("event", "dropped").Add(float64(dropped))
 	for i := range notices {
