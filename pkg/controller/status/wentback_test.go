@@ -65,6 +65,7 @@ func TestStoreWentBack(t *testing.T) {
 	}
 	other := newFixture(t, testbuilders.Policy("p").Default("2h").Generation(2).Version("100"))
 	other.cluster, other.Events = f.cluster, f.cluster
+	other.clock.SetTime(f.clock.Now().Add(time.Second))
 	other.goBack()
 	other.flushEvents(t.Context())
 	if n := len(f.storeWentBack()); n != 2 || len(other.wentBack) > 0 {
