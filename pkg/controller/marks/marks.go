@@ -104,7 +104,8 @@ func title(object *unstructured.Unstructured) string {
 func decodeTime(value any) (time.Time, bool) {
 	text, _ := value.(string)
 	at, err := time.Parse(time.RFC3339, text)
-	return at, err == nil
+	year := at.UTC().Year()
+	return at, err == nil && year >= 0 && year <= 9999 // RFC 3339 has no other years, so encodeTime could not store them again.
 }
 
 func decodeFinish(value any) (out engine.FinishMark, ok bool) {
