@@ -328,11 +328,11 @@ func TestSlowReadings(t *testing.T) {
 	if got := <-second; got != want {
 		t.Errorf("the other caller got %+v", got)
 	}
-	u.clock.SetTime(testbuilders.Now.Add(10*time.Second + usageFor - 1))
+	u.clock.SetTime(testbuilders.Now.Add(11*time.Second - 1))
 	if got := <-u.ask(t.Context()); got != want || u.lists("pods", testbuilders.Home) != 1 {
 		t.Errorf("after it has ended: %+v, listed %d times", got, u.lists("pods", testbuilders.Home))
 	}
-	u.clock.SetTime(testbuilders.Now.Add(10*time.Second + usageFor))
+	u.clock.SetTime(testbuilders.Now.Add(11*time.Second))
 	if got := <-u.ask(t.Context()); got != want || u.lists("pods", testbuilders.Home) != 2 {
 		t.Errorf("after a second: %+v, listed %d times", got, u.lists("pods", testbuilders.Home))
 	}
