@@ -298,6 +298,18 @@ func TestAssets(t *testing.T) {
 	}
 }
 
+// TestListensOnThisMachineOnly: the page has the permissions of its user, so other machines must not reach it.
+func TestListensOnThisMachineOnly(t *testing.T) {
+	listener, err := Listen(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if at, ok := listener.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+		t.Errorf("listens on %v", listener.Addr())
+	}
+}
+
 // TestServeEnds: Ctrl-C ends the page at once, and nothing is left on the port.
 func TestServeEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
