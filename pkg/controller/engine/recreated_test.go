@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -116,5 +117,22 @@ func TestReturnsAreDeletedIfARuleSaysSo(t *testing.T) {
 		w.takes("a")
 		w.done("a", deletion.Accepted)
 		w.removed("a")
+	}
+}
+
+// TestNamesThatAreRemembered: the last 20,000 names that were deleted, and no more, or the memory of Winnow would grow without end.
+func TestNamesThatAreRemembered(t *testing.T) {
+	first := facts.Compress(testbuilders.Job("first").Complete(testbuilders.Now).Fact())
+	r := newRecreations()
+	r.recordDeletion(first, testbuilders.Now)
+	for i := range 19_999 {
+		r.recordDeletion(facts.Compress(testbuilders.Job(fmt.Sprint(i)).Complete(testbuilders.Now).Fact()), testbuilders.Now)
+	}
+	if !r.names.Contains(nameOf(first)) {
+		t.Errorf("forgotten, and only %d names are remembered", r.names.Len())
+	}
+	r.recordDeletion(facts.Compress(testbuilders.Job("last").Complete(testbuilders.Now).Fact()), testbuilders.Now)
+	if r.names.Contains(nameOf(first)) || r.names.Len() != 20_000 {
+		t.Errorf("%d names are remembered", r.names.Len())
 	}
 }
