@@ -235,6 +235,10 @@ func (c *Controller) Schema(ctx context.Context, resource string) (*spec.Schema,
 func (c *Controller) Run(ctx context.Context) error {
 	metrics.Register()
 	metrics.RegisterTracked(func() report.Totals { return c.replica.Totals(c.clock.Now()) })
+	return c.run(ctx)
+}
+
+func (c *Controller) run(ctx context.Context) error {
 	var starting sync.WaitGroup
 	starting.Go(func() { c.kinds.Start(ctx) })
 	err := c.readLastRun(ctx)
@@ -243,6 +247,10 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil // told to end before the start
 	}
 	c.replica.Follow()
+	// By a wrong clock, this replica would find no member of a hold that it adopts, and end the hold.
+	c.replica.DoubtClocks(c.clock.Now())
+	seen := newHistory(c.replica.Newest, c.wentBack)
+	c.look(ctx, &seen)
 	ctx, stop := context.WithCancel(ctx)
 	var observing sync.WaitGroup
 	defer observing.Wait()
@@ -250,7 +258,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	observing.Go(func() { c.kinds.Run(ctx) })
 	observing.Go(func() { c.observer.Run(ctx) })
 	observing.Go(func() { c.keepUp(ctx) })
-	observing.Go(func() { c.look(ctx) })
+	observing.Go(func() { c.keepLooking(ctx, &seen) })
 	// A leader must know which holds the replicas before it have found.
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
 		return nil // told to end before that

@@ -5,7 +5,6 @@ package cleanup
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,20 +49,26 @@ func (c *Controller) elect(ctx context.Context) error {
 	}
 	electing, stopElecting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopElecting()
-	var leading sync.Mutex
+	// alone calls one function at a time. A sync.Mutex would stop the time of package synctest.
+	turn := make(chan struct{}, 1)
+	alone := func(call func()) {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		call()
+	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, Name: e.ResourceName, ReleaseOnCancel: true,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(elected context.Context) {
-				leading.Lock()
-				defer leading.Unlock()
 				elected, stop := context.WithCancel(elected)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
-				if elected.Err() == nil {
-					c.lead(elected)
-				}
+				alone(func() {
+					if elected.Err() == nil {
+						c.lead(elected)
+					}
+				})
 			},
 			OnStoppedLeading: func() {},
 		},
@@ -71,13 +76,8 @@ func (c *Controller) elect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() {
-		leading.Lock()
-		defer leading.Unlock()
-		stopElecting()
-	})()
+	defer context.AfterFunc(ctx, func() { alone(stopElecting) })()
 	elector.Run(electing)
-	leading.Lock()
-	defer leading.Unlock()
+	alone(func() {}) // until it no longer leads
 	return nil
 }

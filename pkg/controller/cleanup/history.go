@@ -62,21 +62,25 @@ const (
 	lookTimeout = 5 * time.Second
 )
 
-// look runs on every replica until ctx ends. Also a replica that does not lead says whether clocks agree, and must see that the store has
-// gone back.
-func (c *Controller) look(ctx context.Context) {
+// keepLooking runs on every replica until ctx ends. Also a replica that does not lead says whether clocks agree, and must see that the store
+// has gone back.
+func (c *Controller) keepLooking(ctx context.Context, seen *history) {
 	ticker := c.clock.NewTicker(lookEvery)
 	defer ticker.Stop()
-	seen := newHistory(c.replica.Newest, c.wentBack)
 	for {
-		if err := c.lookOnce(ctx, &seen); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).V(2).Info("Cannot compare clocks with the API server", "err", err)
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
+			c.look(ctx, seen)
 		}
+	}
+}
+
+// look looks once. If the API server does not answer in time, clocks stay as they were, in agreement or in doubt.
+func (c *Controller) look(ctx context.Context, seen *history) {
+	if err := c.lookOnce(ctx, seen); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).V(2).Info("Cannot compare clocks with the API server", "err", err)
 	}
 }
 

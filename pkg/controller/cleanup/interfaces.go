@@ -56,7 +56,8 @@ type replica interface {
 	Expire(now time.Time) (more bool)
 	Step(now time.Time) (more bool)
 	Behind() <-chan struct{}
-	// CompareClocks takes in the date of an answer of the API server.
+	// DoubtClocks puts the clocks in doubt until they are compared. CompareClocks takes in the date of an answer of the API server.
+	DoubtClocks(now time.Time)
 	CompareClocks(date, began, now time.Time)
 	// Newest returns the highest resource version of a collection that memory contains, and how often everything was observed anew.
 	Newest(c freshness.Collection) (version uint64, anew int)

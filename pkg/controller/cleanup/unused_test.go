@@ -79,6 +79,7 @@ func newUnusedWorld(t *testing.T, answer func(context.Context) (string, error)) 
 	w.tracker.SetReferrerSources([]string{"pods"}, "", testbuilders.Now)
 	w.tracker.BeginReferrers("pods", testbuilders.Now)
 	w.tracker.EndReferrers("pods", testbuilders.Now)
+	w.tracker.ReplaceMarks(nil, testbuilders.Now)
 	w.confirmFresh()
 	return w, usage, deletes
 }

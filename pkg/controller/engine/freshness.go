@@ -49,6 +49,12 @@ func (e *Engine) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
 	return true
 }
 
+// DoubtClocks puts the clocks in doubt until they are compared.
+func (e *Engine) DoubtClocks(now time.Time) {
+	e.fresh.DoubtClocks()
+	e.rejudgeAll(now)
+}
+
 // CompareClocks compares the clock of the API server, which is date in the answer to a request that began before now, with the clock here.
 func (e *Engine) CompareClocks(date, began, now time.Time) {
 	if e.fresh.CompareClocks(date, began, now) {

@@ -218,6 +218,12 @@ func (f *Freshness) covers(c Collection, version string) bool {
 	return n > 0 && f.seen[c] >= n
 }
 
+// notCompared is the doubt of a replica that has just started.
+const notCompared = "the API server has not said yet what time it is"
+
+// DoubtClocks puts both clocks in doubt until they are compared.
+func (f *Freshness) DoubtClocks() { f.clockDoubt = notCompared }
+
 // CompareClocks compares the API server's clock with the time from the beginning of a request until now, when the answer arrived. Beyond
 // ClockSkew, both clocks are in doubt, until they are compared again and agree: an answer without a date says nothing. It reports whether a
 // doubt began or ended.
@@ -231,7 +237,7 @@ func (f *Freshness) CompareClocks(date, began, now time.Time) (changed bool) {
 		doubt = fmt.Sprintf("it is %s here and %s at the API server: set the clocks right",
 			now.UTC().Format(time.RFC3339), date.UTC().Format(time.RFC3339))
 	}
-	if (doubt == "") == (f.clockDoubt == "") {
+	if (doubt == "") == (f.clockDoubt == "") && f.clockDoubt != notCompared {
 		return false // The text stays the same too, or each read would lead to a new status.
 	}
 	f.clockDoubt = doubt

@@ -4,6 +4,7 @@
 package freshness
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -233,6 +234,22 @@ func TestClockDoubt(t *testing.T) {
 		if got := f.ClockDoubt() != ""; got != c.want {
 			t.Errorf("%s: in doubt %v", name, got)
 		}
+	}
+}
+
+// TestClocksAreInDoubtAtFirst: until they are compared, by an answer that has a date.
+func TestClocksAreInDoubtAtFirst(t *testing.T) {
+	var f Freshness
+	f.DoubtClocks()
+	if f.CompareClocks(time.Time{}, now, now) || f.ClockDoubt() != notCompared {
+		t.Errorf("after an answer without a date: %q", f.ClockDoubt())
+	}
+	if !f.CompareClocks(now.Add(time.Hour), now, now) || !strings.Contains(f.ClockDoubt(), "set the clocks right") {
+		t.Errorf("after an answer by another clock: %q", f.ClockDoubt())
+	}
+	f.DoubtClocks()
+	if !f.CompareClocks(now, now, now) || f.ClockDoubt() != "" {
+		t.Errorf("after an answer by the same clock: %q", f.ClockDoubt())
 	}
 }
 

@@ -41,6 +41,9 @@ func (t *Tracker) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
 	return call(t, func(e *engine.Engine) bool { return e.ConfirmFresh(r, now) })
 }
 
+// DoubtClocks puts the clocks in doubt until they are compared.
+func (t *Tracker) DoubtClocks(now time.Time) { t.do(func(e *engine.Engine) { e.DoubtClocks(now) }) }
+
 // CompareClocks compares the clock of the API server with the clock here; see engine.CompareClocks.
 func (t *Tracker) CompareClocks(date, began, now time.Time) {
 	t.do(func(e *engine.Engine) { e.CompareClocks(date, began, now) })

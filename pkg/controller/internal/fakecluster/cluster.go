@@ -265,7 +265,7 @@ func (c *Cluster) parse(r *http.Request) (Request, error) {
 	accepted := r.Header.Get("Accept")
 	out := Request{Resource: path[len(path)-1], bare: strings.Contains(accepted, "as=PartialObjectMetadata")}
 	out.json = out.bare || !strings.Contains(accepted, "protobuf")
-	if i := slices.Index(path, "namespaces"); i >= 0 {
+	if i := slices.Index(path, "namespaces"); i >= 0 && i+1 < len(path) {
 		out.Namespace = path[i+1]
 	}
 	gv := schema.GroupVersion{Version: path[1]}
