@@ -4,22 +4,18 @@
 package app
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/winnow-dev/winnow/pkg/pki"
 )
 
 const day = 24 * time.Hour
@@ -50,45 +46,20 @@ Nobody can sign another certificate with the authority, because its key is never
 
 // writeCertificates writes ca.crt, tls.crt and tls.key into a folder. Both certificates are valid from now on. names are DNS names.
 func writeCertificates(folder string, names []string, now time.Time, valid time.Duration) error {
-	serving := &x509.Certificate{
+	authority, err := pki.NewAuthority("winnow-ca", now, now.Add(valid))
+	if err != nil {
+		return err
+	}
+	certPEM, keyPEM, err := authority.Issue(&x509.Certificate{
 		Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, NotBefore: now, NotAfter: now.Add(valid),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	authority := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "winnow-ca"}, NotBefore: now, NotAfter: now.Add(valid),
-		KeyUsage: x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
-	}
-	authorityKey, authorityPEM, err := sign(authority, nil, nil)
-	if err != nil {
-		return err
-	}
-	key, servingPEM, err := sign(serving, authority, authorityKey)
-	if err != nil {
-		return err
-	}
-	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		cert.WriteCert(filepath.Join(folder, "ca.crt"), authorityPEM),
-		cert.WriteCert(filepath.Join(folder, "tls.crt"), servingPEM),
+		cert.WriteCert(filepath.Join(folder, "ca.crt"), authority.CertPEM()),
+		cert.WriteCert(filepath.Join(folder, "tls.crt"), certPEM),
 		keyutil.WriteKey(filepath.Join(folder, "tls.key"), keyPEM),
 	)
-}
-
-// sign returns the certificate of a new key. It is signed by an authority, or by the key itself if there is none.
-func sign(template, authority *x509.Certificate, authorityKey crypto.Signer) (crypto.Signer, []byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	if authority == nil {
-		authority, authorityKey = template, key
-	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
-		return nil, nil, err
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, authority, key.Public(), authorityKey)
-	return key, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), err
 }
