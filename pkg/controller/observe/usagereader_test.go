@@ -332,7 +332,7 @@ func TestSlowReadings(t *testing.T) {
 	if got := <-u.ask(t.Context()); got != want || u.lists("pods", testbuilders.Home) != 1 {
 		t.Errorf("after it has ended: %+v, listed %d times", got, u.lists("pods", testbuilders.Home))
 	}
-	u.clock.SetTime(testbuilders.Now.Add(11*time.Second))
+	u.clock.SetTime(testbuilders.Now.Add(11 * time.Second))
 	if got := <-u.ask(t.Context()); got != want || u.lists("pods", testbuilders.Home) != 2 {
 		t.Errorf("after a second: %+v, listed %d times", got, u.lists("pods", testbuilders.Home))
 	}
