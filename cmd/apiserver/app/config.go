@@ -140,7 +140,7 @@ func (c *Config) Complete() CompletedConfig {
 type Server struct {
 	api        *genericapiserver.GenericAPIServer
 	gate       *storageGate
-	controller *cleanup.Controller
+	controller runner
 }
 
 // New returns the server.
