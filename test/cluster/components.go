@@ -116,7 +116,7 @@ func (c *Cluster) etcdFlags() (server, client []string, err error) {
 	}
 	clientURL, peerURL := loopbackURL(clientPort), loopbackURL(peerPort)
 	server = []string{
-		"--name=etcd", "--data-dir=" + filepath.Join(c.Dir, "etcd"),
+		"--name=etcd", "--data-dir=" + c.etcdDir(),
 		"--listen-client-urls=" + clientURL, "--advertise-client-urls=" + clientURL,
 		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL, "--initial-cluster=etcd=" + peerURL,
 		"--trusted-ca-file=" + ca.certFile, "--cert-file=" + certFile, "--key-file=" + keyFile, "--client-cert-auth",
