@@ -20,6 +20,7 @@ import (
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
 
@@ -109,6 +110,7 @@ func run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	legacyregistry.CustomMustRegister(&servingCertificate{current: server.api.SecureServingInfo.Cert}) // once in a process
 	if err := server.Run(ctx); err != nil {
 		return fmt.Errorf("the server ended: %w", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apiserver"
@@ -154,7 +153,6 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("cannot build the controller: %w", err)
 	}
 	c.questions.controller.Store(controller)
-	legacyregistry.CustomMustRegister(&servingCertificate{current: api.SecureServingInfo.Cert})
 	return &Server{api: api, gate: c.gate, controller: controller}, nil
 }
 
