@@ -21,8 +21,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Proxy stands between a replica and the API server as a man in the middle, who may set its clock wrong, freeze and replay its watches, hold
-// requests back and count what it gets.
+// Proxy stands between a replica and the API server as a man in the middle, who may set its clock wrong, freeze and replay its watches,
+// hold requests back and count what it gets.
 type Proxy struct {
 	// Kubeconfig is the path of one by which a replica goes through the proxy, with the rights of Winnow.
 	Kubeconfig string

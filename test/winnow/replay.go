@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -123,7 +124,7 @@ func nextFrame(from *bufio.Reader) (event, error) {
 	if _, err := io.ReadFull(from, length); err != nil {
 		return nil, err
 	}
-	e := append(length, make([]byte, binary.BigEndian.Uint32(length))...)
-	_, err := io.ReadFull(from, e[4:])
-	return e, err
+	message := make([]byte, binary.BigEndian.Uint32(length))
+	_, err := io.ReadFull(from, message)
+	return slices.Concat(length, message), err
 }

@@ -51,7 +51,8 @@ func (h *history) follow(c freshness.Collection, version string) error {
 	if n >= before {
 		return nil
 	}
-	err := fmt.Errorf("the store of %s is at resourceVersion %d, after %d was seen: it has gone back, as when a backup is restored", c, n, before)
+	err := fmt.Errorf("the store of %s is at resourceVersion %d, after %d was seen: it has gone back, as when a backup is restored",
+		c, n, before)
 	h.wentBack(err)
 	return err
 }
@@ -62,8 +63,8 @@ const (
 	lookTimeout = 5 * time.Second
 )
 
-// keepLooking runs on every replica until ctx ends. Also a replica that does not lead says whether clocks agree, and must see that the store
-// has gone back.
+// keepLooking runs on every replica until ctx ends. Also a replica that does not lead says whether clocks agree, and must see that the
+// store has gone back.
 func (c *Controller) keepLooking(ctx context.Context, seen *history) {
 	ticker := c.clock.NewTicker(lookEvery)
 	defer ticker.Stop()

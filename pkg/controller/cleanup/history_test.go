@@ -113,7 +113,7 @@ func TestNothingIsDeletedAfterTheStoreWentBack(t *testing.T) {
 				w.tracker.ObservePolicies("111")
 			case freshness.ClusterPolicies:
 				w.tracker.ObserveClusterPolicies("111")
-			default:
+			case freshness.Namespaces:
 				w.tracker.ObserveNamespaces("111")
 			}
 			w.job("a")

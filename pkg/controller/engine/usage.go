@@ -84,8 +84,8 @@ func (e *Engine) RemoveReferrer(source string, uid types.UID, now time.Time) {
 // stepKeys is how many keys are taken in before the budget is asked again.
 const stepKeys = 64
 
-// StepReferrers takes in as many references of what was set and removed as the budget allows, and reports whether there is more to do. Until
-// then, memory is a little behind: what was removed still counts, and what was set does not.
+// StepReferrers takes in as many references of what was set and removed as the budget allows, and reports whether there is more to do.
+// Until then, memory is a little behind: what was removed still counts, and what was set does not.
 func (e *Engine) StepReferrers(now time.Time) (more bool) {
 	for more = true; more; {
 		var changed usage.Changed[*record]

@@ -12,8 +12,8 @@ import (
 
 // MaxKeys is how many keys the referrers of a namespace may have together; see Index. Referrers with the same keys have them once. Anybody
 // who may create objects can have any number of names in them, and a key takes some 40 bytes. If there are more, those referrers that have
-// the most keys may refer to everything in their namespace, and other namespaces must be read again; see Step. Referrers without a namespace
-// are not limited: not everybody may create them.
+// the most keys may refer to everything in their namespace, and other namespaces must be read again; see Step. Referrers without a
+// namespace are not limited: not everybody may create them.
 const MaxKeys = 250_000
 
 // room is what the groups of a namespace that are not wide have.

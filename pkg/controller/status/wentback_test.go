@@ -18,19 +18,19 @@ import (
 )
 
 // goBack has the store go back to a state in which policy p and the namespace were others.
-func (f *fixture) goBack() {
-	now := f.clock.Now()
-	f.Tracker.StartAnew(now)
-	f.Tracker.ReplacePolicies([]*gc.CleanupPolicy{testbuilders.Policy("p").Default("1h").Generation(1).Version("2").Obj()}, "3", now)
-	f.Tracker.ReplaceClusterPolicies(nil, "3", now)
-	f.Tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1", "team", "a")}, "3", now)
+func (o *fixture) goBack() {
+	now := o.clock.Now()
+	o.Tracker.StartAnew(now)
+	o.Tracker.ReplacePolicies([]*gc.CleanupPolicy{testbuilders.Policy("p").Default("1h").Generation(1).Version("2").Obj()}, "3", now)
+	o.Tracker.ReplaceClusterPolicies(nil, "3", now)
+	o.Tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1", "team", "a")}, "3", now)
 }
 
-func (f *fixture) storeWentBack() (events []eventsv1.Event) {
-	f.Helper()
-	l, err := f.cluster.EventsV1().Events("").List(f.Context(), metav1.ListOptions{})
+func (o *fixture) storeWentBack() (events []eventsv1.Event) {
+	o.Helper()
+	l, err := o.cluster.EventsV1().Events("").List(o.Context(), metav1.ListOptions{})
 	if err != nil {
-		f.Fatal(err)
+		o.Fatal(err)
 	}
 	for _, e := range l.Items {
 		if e.Reason == reasonStoreWentBack {
@@ -42,19 +42,19 @@ func (f *fixture) storeWentBack() (events []eventsv1.Event) {
 
 // TestStoreWentBack: what has gone back is told in one event each, by whichever replica, also if the API server fails at first.
 func TestStoreWentBack(t *testing.T) {
-	f := newFixture(t, testbuilders.Policy("p").Default("2h").Generation(2).Version("100"))
+	o := newFixture(t, testbuilders.Policy("p").Default("2h").Generation(2).Version("100"))
 	failing := true
-	f.cluster.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+	o.cluster.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return failing, nil, errors.New("not ready")
 	})
-	f.goBack()
-	f.flushEvents(t.Context())
-	if n := len(f.storeWentBack()); n > 0 {
+	o.goBack()
+	o.flushEvents(t.Context())
+	if n := len(o.storeWentBack()); n > 0 {
 		t.Fatalf("%d events", n)
 	}
 	failing = false
-	f.flushEvents(t.Context())
-	told := f.storeWentBack()
+	o.flushEvents(t.Context())
+	told := o.storeWentBack()
 	if len(told) != 2 || told[0].Regarding.Kind == told[1].Regarding.Kind {
 		t.Fatalf("these events: %+v", told)
 	}
@@ -64,22 +64,22 @@ func TestStoreWentBack(t *testing.T) {
 		}
 	}
 	other := newFixture(t, testbuilders.Policy("p").Default("2h").Generation(2).Version("100"))
-	other.cluster, other.Events = f.cluster, f.cluster
-	other.clock.SetTime(f.clock.Now().Add(time.Second))
+	other.cluster, other.Events = o.cluster, o.cluster
+	other.clock.SetTime(o.clock.Now().Add(time.Second))
 	other.goBack()
 	other.flushEvents(t.Context())
-	if n := len(f.storeWentBack()); n != 2 || len(other.wentBack) > 0 {
+	if n := len(o.storeWentBack()); n != 2 || len(other.wentBack) > 0 {
 		t.Errorf("%d events, and another replica has still to write %d", n, len(other.wentBack))
 	}
 }
 
 // TestStoreWentBackLongAgo: nobody is told of what can no longer be told in time.
 func TestStoreWentBackLongAgo(t *testing.T) {
-	f := newFixture(t, testbuilders.Policy("p").Default("2h").Generation(2).Version("100"))
-	f.goBack()
-	f.clock.SetTime(f.clock.Now().Add(wentBackFor + time.Second))
-	f.flushEvents(t.Context())
-	if n := len(f.storeWentBack()); n > 0 || len(f.wentBack) > 0 {
-		t.Errorf("%d events, and %d are to come", n, len(f.wentBack))
+	o := newFixture(t, testbuilders.Policy("p").Default("2h").Generation(2).Version("100"))
+	o.goBack()
+	o.clock.SetTime(o.clock.Now().Add(wentBackFor + time.Second))
+	o.flushEvents(t.Context())
+	if n := len(o.storeWentBack()); n > 0 || len(o.wentBack) > 0 {
+		t.Errorf("%d events, and %d are to come", n, len(o.wentBack))
 	}
 }

@@ -84,6 +84,7 @@ func (t *Tracker[T]) explainRereads(o *object[T]) string {
 		return "an object outside the namespace refers to it"
 	case references.Unknown:
 		return "another namespace contains too many names, and Winnow has not read them again yet"
+	case references.Unused:
 	}
 	return ""
 }

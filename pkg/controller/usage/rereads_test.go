@@ -142,7 +142,7 @@ func TestRereads(t *testing.T) {
 				delete(c.named, c.objects[i])
 				delete(c.objects, i)
 			},
-			"begin a reread": func(t *rapid.T) {
+			"begin a reread": func(*rapid.T) {
 				if number, overfull := c.BeginReread(); number > 0 {
 					c.reread, c.unread = number, nil
 					for uid, r := range c.referrers {

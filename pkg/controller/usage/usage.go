@@ -287,7 +287,8 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	}
 	switch {
 	case t.use(o) != references.Used && t.index.IsOverfull(o.id.Namespace):
-		return what + fmt.Sprintf(" may refer to everything in the namespace: the objects of the namespace have more than %d names together", t.index.Most())
+		return what + fmt.Sprintf(" may refer to everything in the namespace: the objects of the namespace have more than %d names together",
+			t.index.Most())
 	case t.use(o) != references.Used:
 		return what + " may refer to everything in the namespace"
 	case !others:

@@ -304,7 +304,7 @@ func TestListensOnThisMachineOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	if at, ok := listener.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		t.Errorf("listens on %v", listener.Addr())
 	}
