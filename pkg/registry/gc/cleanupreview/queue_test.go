@@ -55,6 +55,15 @@ func (a *asking) note(user string, err error) {
 	a.refused[user] = err.Error()
 }
 
+// look calls check while nobody asks or leaves.
+func (a *asking) look(check func()) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.queue.lock.Lock()
+	defer a.queue.lock.Unlock()
+	check()
+}
+
 func (a *asking) end(ran string) {
 	a.t.Helper()
 	time.Sleep(time.Hour)
@@ -92,27 +101,33 @@ func TestNobodyFillsTheQueue(t *testing.T) {
 				a.ask(t.Context(), fmt.Sprint("user-", i))
 			}
 		}
-		if a.all != waitingMost || len(a.refused) > 0 {
-			t.Fatalf("%d wait, refused: %q", a.all, a.refused)
-		}
+		a.look(func() {
+			if a.all != waitingMost || len(a.refused) > 0 {
+				t.Fatalf("%d wait, refused: %q", a.all, a.refused)
+			}
+		})
 		a.ask(t.Context(), "user-3")
-		if got := a.refused["user-3"]; got != "8 reviews of yours are waiting already; wait for their answers" {
-			t.Errorf("user-3: %q", got)
-		}
+		a.look(func() {
+			if got := a.refused["user-3"]; got != "8 reviews of yours are waiting already; wait for their answers" {
+				t.Errorf("user-3: %q", got)
+			}
+		})
 		for i := range 3 * mineMost {
 			a.ask(t.Context(), fmt.Sprint("late-", i%3))
 		}
-		if a.all != waitingMost {
-			t.Errorf("%d wait", a.all)
-		}
-		for user, places := range a.waiting {
-			if len(places) < waitingMost/(users+3) {
-				t.Errorf("%s has %d places", user, len(places))
+		a.look(func() {
+			if a.all != waitingMost {
+				t.Errorf("%d wait", a.all)
 			}
-		}
-		if !strings.Contains(a.refused["user-0"], "others who have fewer") || !strings.Contains(a.refused["late-2"], "64 reviews of other users") {
-			t.Errorf("refused: %q", a.refused)
-		}
+			for user, places := range a.waiting {
+				if len(places) < waitingMost/(users+3) {
+					t.Errorf("%s has %d places", user, len(places))
+				}
+			}
+			if !strings.Contains(a.refused["user-0"], "others who have fewer") || !strings.Contains(a.refused["late-2"], "64 reviews of other users") {
+				t.Errorf("refused: %q", a.refused)
+			}
+		})
 		time.Sleep(time.Hour)
 	})
 }
