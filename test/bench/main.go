@@ -70,6 +70,7 @@ var measurements = []struct {
 	{"lateness", measureLateness},
 	{"served", measureServed},
 	{"tenant", measureTenant},
+	{"costly", measureCostly},
 	{"candidates", measureCandidates},
 	{"etiquette", measureEtiquette},
 	{"large", measureLarge},
