@@ -222,8 +222,8 @@ func (w *restorable) waitTold(ns, kind, name string) {
 }
 
 // TestStoreRestored: the store goes back to a backup in which policies keep what they have let go since. What comes back is seen, and kept.
-// That a policy which has been tightened since deletes again is a change: if it makes too many objects due at once, they are held. If Winnow
-// does not run meanwhile, they have become due by time.
+// A policy that was tightened after the backup deletes again. That is a change, and holds what it makes due if this is too much. If Winnow
+// does not run meanwhile, the same objects have become due by time.
 func TestStoreRestored(t *testing.T) {
 	t.Parallel()
 	w := newRestorable(t)
@@ -268,7 +268,7 @@ func TestStoreRestored(t *testing.T) {
 	for _, r := range w.server.Replicas {
 		log, err := r.Log()
 		must(t, err)
-		if n := strings.Count(log, "Observing everything anew"); n != 1 {
+		if n := strings.Count(log, "Observing everything anew"); n == 0 || n > 2 { // Two may notice at the same time.
 			t.Errorf("%s has observed everything anew %d times", r.Name, n)
 		}
 		must(t, r.Kill())

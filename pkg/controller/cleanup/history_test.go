@@ -168,7 +168,8 @@ func TestLook(t *testing.T) {
 	var told []string
 	seen.wentBack = func(err error) { told = append(told, err.Error()) }
 	w.do(func() { w.generation = 1 })
-	if err := look(); err == nil || len(told) != 1 || !strings.HasPrefix(told[0], "the store of namespaces is at resourceVersion 1, after 11 was seen") {
+	if err := look(); err == nil || len(told) != 1 ||
+		!strings.HasPrefix(told[0], "the store of namespaces is at resourceVersion 1, after 11 was seen") {
 		t.Errorf("after an older list: %v, %q", err, told)
 	}
 	if err := look(); err != nil {

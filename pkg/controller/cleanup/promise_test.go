@@ -135,6 +135,13 @@ func TestReadingsFollowEachOther(t *testing.T) {
 	}
 }
 
+func seconds(all ...int) (out []time.Duration) {
+	for _, n := range all {
+		out = append(out, time.Duration(n)*time.Second)
+	}
+	return out
+}
+
 func milliseconds(all ...int) (out []time.Duration) {
 	for _, n := range all {
 		out = append(out, time.Duration(n)*time.Millisecond)
@@ -173,6 +180,47 @@ func TestUselessReadings(t *testing.T) {
 					if age >= freshness.For {
 						t.Errorf("a reading of %s ago was compared", age)
 					}
+				}
+			})
+		})
+	}
+}
+
+// TestRelistsWhileMemoryIsBehind: policies and namespaces are listed again once no reading has agreed with memory for five seconds, and again
+// every five seconds after that, until one agrees. Readings that fail say nothing about memory.
+func TestRelistsWhileMemoryIsBehind(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrange func(*fakedLoop)
+		behind  []time.Duration // after each, memory catches up, and a later write follows
+		want    int
+	}{
+		"for long":              {func(l *fakedLoop) { l.policy.write(true, 0) }, seconds(17), 3},
+		"for a short time":      {func(l *fakedLoop) { l.policy.write(true, 0) }, seconds(4), 0},
+		"again and again":       {func(l *fakedLoop) { l.policy.write(true, 0) }, seconds(4, 4, 4), 0},
+		"but nothing is stored": {func(*fakedLoop) {}, nil, 0},
+		"and readings fail": {func(l *fakedLoop) {
+			l.policy.write(true, 0)
+			l.reader.takes = func() (before, after time.Duration, err error) { return 0, 0, errors.New("no answer") }
+		}, seconds(17), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLoop(t, 1, 0)
+				c.arrange(l)
+				l.tracker.add(100)
+				l.deleter.answers = func(*deletion.Order) (time.Duration, deletion.Result) { return time.Second, deletion.Result{} }
+				l.run(t, func() {
+					for _, behind := range c.behind {
+						time.Sleep(behind)
+						l.tracker.catchUp()
+						time.Sleep(time.Second)
+						l.policy.write(true, 0)
+					}
+					l.tracker.catchUp()
+					time.Sleep(time.Minute)
+				})
+				if l.tracker.relists != c.want {
+					t.Errorf("listed again %d times, want %d", l.tracker.relists, c.want)
 				}
 			})
 		})
