@@ -211,7 +211,7 @@ func (e *logEntry) why() string {
 	if e.late() {
 		return fmt.Sprintf("by %s, %s", by, e.delay())
 	}
-	return fmt.Sprintf("by %s, %s after it finished, %s", by, e.Due.Sub(e.FinishedAt), e.delay())
+	return fmt.Sprintf("by %s, %s after it finished, %s", by, e.Due.Sub(e.FinishedAt).Round(time.Second), e.delay())
 }
 
 // short is why for a table.
