@@ -58,7 +58,7 @@ func waitStatus(t *testing.T, ns, name string, wanted func(*v1alpha1.CleanupPoli
 		if err != nil {
 			return err.Error()
 		}
-		if status = &p.Status; wanted(status) {
+		if status = &p.Status; len(status.Conditions) > 0 && wanted(status) { // Before the first status there are none.
 			return ""
 		}
 		return fmt.Sprintf("status of %s/%s: %+v", ns, name, *status)
