@@ -69,6 +69,7 @@ func (e *Engine) BeginSnapshot(change Proposal, maxFacts int, spent func(work in
 	}
 	s.Engine.kinds, s.Engine.copiedUsages = e.kinds, map[types.UID]lifecycle.Usage{}
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
+	s.Engine.marksUnavailable = true // The copied times are those of the marks, and no more follow.
 	for uid, w := range e.recent {
 		s.Engine.recent[uid] = new(w.Clone())
 	}

@@ -6,6 +6,7 @@ package engine
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -123,5 +124,23 @@ func TestSnapshotDuringAHold(t *testing.T) {
 	t.Logf("held %d, copied %v", len(w.Engine.namespaces[testbuilders.Home].holds), s.driver.namespaces[testbuilders.Home].copiedClearances)
 	for _, k := range s.Facts {
 		s.driver.Upsert(k, w.now)
+	}
+}
+
+// TestSnapshotWithMarks: a copy waits for no marks, because their times were copied.
+func TestSnapshotWithMarks(t *testing.T) {
+	w := newFirstSeenWorld(t, ttlPolicy("30d", 1))
+	for _, name := range names("a-", 3) {
+		w.upsert(rejected(name))
+	}
+	w.listCovered()
+	w.pass(2 * time.Hour)
+	s := w.Snapshot(gc.PolicyChange{Before: ttlPolicy("30d", 1).Obj(), After: ttlPolicy("1h", 2).Obj()}, 100, w.now)
+	s.driver.ReplaceCronJobs(s.CronJobs, w.now)
+	s.driver.SetPolicy(ttlPolicy("1h", 2).Version(w.next()).Obj(), w.now)
+	s.driver.Replace(gc.ResourceJobs, nil, 0, w.now)
+	s.driver.Replace(gc.ResourcePods, s.Facts, 0, w.now)
+	if got, home := len(s.driver.Due()), s.driver.namespaces[testbuilders.Home]; got != 3 || s.driver.unlisted(home) != "" {
+		t.Errorf("%d of 3 are due on the copy, which waits for %q", got, s.driver.unlisted(home))
 	}
 }
