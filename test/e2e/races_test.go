@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
@@ -30,14 +31,20 @@ func TestExtensionWins(t *testing.T) {
 	due := finishedAt(jobs[0]).Add(20 * time.Second).Truncate(time.Second)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("20s")})
 
-	// The moments are spread from 100 ms before the expiry to 400 ms after it, since deletes begin at it and take a while.
+	// The moments of a half are spread from 100 ms before the expiry to 100 ms after it, and those of the others from the first deletion on,
+	// since deletes take a while.
 	var lock sync.Mutex
 	kept := map[string]bool{}
+	began := firstDeletion(t, ns)
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {
-			moment := due.Add(-100*time.Millisecond + time.Duration(rand.IntN(500))*time.Millisecond)
-			if !sleepUntil(t.Context(), moment) {
+			if i%2 == 0 {
+				moment := due.Add(-100*time.Millisecond + time.Duration(rand.IntN(200))*time.Millisecond)
+				if !sleepUntil(t.Context(), moment) {
+					return
+				}
+			} else if <-began; !sleepUntil(t.Context(), time.Now().Add(time.Duration(rand.IntN(300))*time.Millisecond)) {
 				return
 			}
 			_, err := kube.BatchV1().Jobs(ns).Patch(t.Context(), jobs[i].Name, types.MergePatchType,
@@ -74,6 +81,24 @@ func TestExtensionWins(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d Jobs were extended in time, %d deletes met a newer state", len(jobNames(t, ns)), n, conflicts)
+}
+
+// firstDeletion returns a channel that is closed once a Job of the namespace is seen to be deleted, or the test ends.
+func firstDeletion(t *testing.T, ns string) <-chan struct{} {
+	t.Helper()
+	w, err := kube.BatchV1().Jobs(ns).Watch(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	began := make(chan struct{})
+	go func() {
+		defer close(began)
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			if event.Type == watch.Deleted {
+				return
+			}
+		}
+	}()
+	return began
 }
 
 func sleepUntil(ctx context.Context, at time.Time) bool {
