@@ -23,7 +23,7 @@ const (
 	costlyRules       = 10 // with a condition each, so that one object is evaluated for all of them
 	costlyJobs        = 5
 	costlyAnnotations = 15_000
-	costlyProbes      = 30 // in a round
+	costlyProbes      = 300 // in a round
 	probedNamespace   = "probed"
 	// costlyCondition compares an object with itself a thousand times.
 	costlyCondition = "lists.range(30).all(x, lists.range(30).all(y, object == object))"
