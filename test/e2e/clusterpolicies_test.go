@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,18 +63,10 @@ func (g group) change(t *testing.T, spec string) time.Time {
 // waitStatus waits until the status of the group's cluster policy is as wanted, and returns it.
 func (g group) waitStatus(t *testing.T, wanted func(*v1alpha1.CleanupPolicyStatus) bool) *v1alpha1.CleanupPolicyStatus {
 	t.Helper()
-	var status *v1alpha1.CleanupPolicyStatus
-	eventually(t, func(ctx context.Context) string {
+	return waitStatusOf(t, "cluster policy "+string(g), func(ctx context.Context) (*v1alpha1.CleanupPolicyStatus, error) {
 		p, err := gc.ClusterCleanupPolicies().Get(ctx, string(g), metav1.GetOptions{})
-		if err != nil {
-			return err.Error()
-		}
-		if status = &p.Status; wanted(status) {
-			return ""
-		}
-		return fmt.Sprintf("status of cluster policy %s: %+v", g, *status)
-	})
-	return status
+		return &p.Status, err
+	}, wanted)
 }
 
 // holdAbove is a guardrail that lets one change make so many objects of a namespace due.

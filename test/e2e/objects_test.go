@@ -52,16 +52,27 @@ func createPolicy(t *testing.T, ns, name string, spec v1alpha1.CleanupPolicySpec
 // waitStatus waits until the status of a policy is as wanted, and returns it.
 func waitStatus(t *testing.T, ns, name string, wanted func(*v1alpha1.CleanupPolicyStatus) bool) *v1alpha1.CleanupPolicyStatus {
 	t.Helper()
-	var status *v1alpha1.CleanupPolicyStatus
-	eventually(t, func(ctx context.Context) string {
+	return waitStatusOf(t, ns+"/"+name, func(ctx context.Context) (*v1alpha1.CleanupPolicyStatus, error) {
 		p, err := gc.CleanupPolicies(ns).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
+		return &p.Status, err
+	}, wanted)
+}
+
+// waitStatusOf waits until a status that get returns is as wanted, and returns it.
+func waitStatusOf(
+	t *testing.T, what string, get func(context.Context) (*v1alpha1.CleanupPolicyStatus, error),
+	wanted func(*v1alpha1.CleanupPolicyStatus) bool,
+) (status *v1alpha1.CleanupPolicyStatus) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) string {
+		var err error
+		if status, err = get(ctx); err != nil {
 			return err.Error()
 		}
-		if status = &p.Status; len(status.Conditions) > 0 && wanted(status) { // Before the first status there are none.
+		if len(status.Conditions) > 0 && wanted(status) { // Before the first status there are none.
 			return ""
 		}
-		return fmt.Sprintf("status of %s/%s: %+v", ns, name, *status)
+		return fmt.Sprintf("status of %s: %+v", what, *status)
 	})
 	return status
 }

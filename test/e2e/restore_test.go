@@ -113,18 +113,10 @@ func (w *restorable) expectDeletions(namespaces ...string) {
 // waitStatus waits until the status of the policy of a namespace is as wanted, and returns it.
 func (w *restorable) waitStatus(ns string, wanted func(*v1alpha1.CleanupPolicyStatus) bool) *v1alpha1.CleanupPolicyStatus {
 	w.Helper()
-	var status *v1alpha1.CleanupPolicyStatus
-	eventually(w.T, func(ctx context.Context) string {
+	return waitStatusOf(w.T, "p in "+ns, func(ctx context.Context) (*v1alpha1.CleanupPolicyStatus, error) {
 		p, err := w.gc.CleanupPolicies(ns).Get(ctx, "p", metav1.GetOptions{})
-		if err != nil {
-			return err.Error()
-		}
-		if status = &p.Status; wanted(status) {
-			return ""
-		}
-		return fmt.Sprintf("status in %s: %+v", ns, *status)
-	})
-	return status
+		return &p.Status, err
+	}, wanted)
 }
 
 // afterwards waits until Winnow has deleted what became due now, and what became due after that: what it has not deleted by then, it keeps.
@@ -221,9 +213,9 @@ func (w *restorable) waitTold(ns, kind, name string) {
 	})
 }
 
-// TestStoreRestored: the store goes back to a backup in which policies keep what they have let go since. What comes back is seen, and kept.
-// A policy that was tightened after the backup deletes again. That is a change, and holds what it makes due if this is too much. If Winnow
-// does not run meanwhile, the same objects have become due by time.
+// TestStoreRestored: in the backup, policies keep objects that were deleted after it. Winnow sees these objects again, and keeps them. A
+// policy that was changed after the backup to keep more deletes again. That counts as a change, so what it makes due is held above the limit. If
+// Winnow does not run during the restore, the same objects are due by time.
 func TestStoreRestored(t *testing.T) {
 	t.Parallel()
 	w := newRestorable(t)
