@@ -20,9 +20,8 @@ func (c *Cluster) Backup(ctx context.Context, dir string) error {
 	return c.StartComponent(ctx, Etcd)
 }
 
-// Restore puts a backup in the place of the data of etcd, so that resourceVersions go back too, and waits until the cluster is ready. The
-// API server starts again: its watch cache would go on with what is no more. Of the other components that remember what they have seen, the
-// caller decides.
+// Restore replaces the data of etcd by a backup, so that resourceVersions go back too, and waits until the cluster is ready. It restarts
+// the API server, whose watch cache would otherwise keep what is gone. The caller restarts other components if necessary.
 func (c *Cluster) Restore(ctx context.Context, dir string) error {
 	for _, name := range []string{APIServer, Etcd} {
 		if err := c.StopComponent(name); err != nil {

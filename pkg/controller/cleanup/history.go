@@ -31,7 +31,7 @@ func newHistory(newest func(freshness.Collection) (version uint64, anew int), we
 }
 
 // begin must be called before each consistent read of a collection. The read cannot be older than what is known by now. If everything was
-// observed anew, nothing else counts: whoever else has noticed that the store has gone back must not be told again.
+// observed anew, older versions no longer count: that the store has gone back is known already.
 func (h *history) begin(c freshness.Collection) {
 	version, anew := h.newest(c)
 	if anew != h.anew {

@@ -124,8 +124,8 @@ func wentBackText(what, before, after string) string {
 		"Check that this is what you want: Winnow deletes by what is stored now", what, before, after)
 }
 
-// TakeWentBack returns up to most policies and namespaces that have gone back, and that it has not returned before. Whoever leads next may
-// have to tell of them: while the store is restored, a leader cannot renew its Lease.
+// TakeWentBack returns at most so many policies and namespaces that have gone back, and that it has not returned before. Followers have
+// them too: the leader cannot renew its Lease during a restore, so another replica may lead afterwards.
 func (e *Engine) TakeWentBack(most int) []WentBack {
 	n := min(most, len(e.wentBack))
 	out := e.wentBack[:n]

@@ -226,8 +226,8 @@ func TestAPolicyThatWentBackIsAChange(t *testing.T) {
 	}
 }
 
-// TestFollowersTellWhatWentBack: while the store is restored, a leader cannot renew its Lease, so whoever leads next tells. A policy that
-// was created since is gone, one that was deleted is there again, and so are the labels of a namespace.
+// TestFollowersTellWhatWentBack: the leader cannot renew its Lease during a restore, so the next leader reports what went back: a policy
+// that was created after the backup, one that was deleted, and the labels of a namespace.
 func TestFollowersTellWhatWentBack(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.version = 1000

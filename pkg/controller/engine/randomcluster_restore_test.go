@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
 // restoreSteps are the resource versions of which each time after a restore has its own one, so that no version is used twice.
@@ -77,7 +75,7 @@ func (m *machine) seeRestore(t *rapid.T) {
 	}
 	m.restored.unseen = false
 	m.driver.StartAnew(m.now)
-	m.readings, m.merges = slices.DeleteFunc(m.readings, func(freshness.ConsistentRead) bool { return true }), nil
+	m.readings, m.merges = nil, nil
 	clear(m.coverage)
 	m.policies.delivered, m.namespaces.delivered, m.jobs.delivered = len(m.policies.events), len(m.namespaces.events), len(m.jobs.events)
 	rv, policies, namespaces := strconv.Itoa(m.version), m.policies.now(), m.namespaces.now()

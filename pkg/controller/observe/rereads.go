@@ -15,7 +15,7 @@ import (
 const (
 	// rereadEvery is how long after a reread the next one may begin.
 	rereadEvery = 10 * time.Second
-	// rereadShare is the share of the time that rereads may take: whoever has many names chooses how long they take.
+	// rereadShare limits rereads to one part in so many of the time. How long a reread takes is up to the tenant with the many names.
 	rereadShare = 10
 )
 

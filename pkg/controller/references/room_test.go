@@ -84,7 +84,7 @@ func checkRoom(t *rapid.T, x *Index, model naive, dropped map[string]map[Key]boo
 	}
 }
 
-// TestLargestIsWidened: those that have few keys remain exact, whoever came first, and nothing is wide when those that have many are gone.
+// TestLargestIsWidened: referrers with few keys stay exact, in whatever order they come. Nothing is wide once those with many are gone.
 func TestLargestIsWidened(t *testing.T) {
 	x := NewIndex(10)
 	s := x.Source("pods")

@@ -24,8 +24,8 @@ const (
 type Done struct {
 	// Changed are the keys that are now in use and were not, and those that no longer are.
 	Changed []Key
-	// Dropped are keys of referrers in Namespace that are not stored, for want of room. The caller must see to what they stand for in other
-	// namespaces. In their own, everything may be used.
+	// Dropped are keys of referrers in Namespace that are not stored, because there is no room. The caller must handle those that name objects
+	// in other namespaces. In their own, everything may be used.
 	Dropped   []Key
 	Namespace string
 	// More says that there is more to do.
