@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -39,6 +38,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/status"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	"github.com/winnow-dev/winnow/pkg/serverdate"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
 
@@ -71,7 +71,7 @@ type Controller struct {
 	loop
 	config   Config
 	cluster  kubernetes.Interface
-	dated    metadata.Interface // whose answers have a Date; see withDate
+	dated    metadata.Interface // whose answers have a Date; see package serverdate
 	replica  replica
 	kinds    *discovery.Follower
 	observer *observe.Observer
@@ -92,7 +92,7 @@ func New(c Config) (*Controller, error) {
 		return nil, fmt.Errorf("client of what is observed: %w", err)
 	}
 	dated := client(c.Cluster, c.UserAgent, "")
-	dated.Wrap(func(rt http.RoundTripper) http.RoundTripper { return dateReader{rt} })
+	dated.Wrap(serverdate.NewReader)
 	dating, err := metadata.NewForConfig(dated)
 	if err != nil {
 		return nil, fmt.Errorf("metadata client of the cluster: %w", err)

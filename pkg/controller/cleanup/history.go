@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
 
 // history has the resource versions of consistent reads that came one after the other, by collection.
@@ -93,7 +94,7 @@ func (c *Controller) lookOnce(ctx context.Context, seen *history) error {
 	seen.begin(freshness.Namespaces)
 	// A list without a resourceVersion is consistent.
 	l, err := c.dated.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).
-		List(withDate(ctx, &date), metav1.ListOptions{Limit: 1})
+		List(serverdate.With(ctx, &date), metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
 	}

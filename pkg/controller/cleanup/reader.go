@@ -20,6 +20,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
 
 // readTimeout bounds a reading; one that took longer would allow nothing any more.
@@ -93,7 +94,7 @@ func (r *reader) read(ctx context.Context, began time.Time) (freshness.Consisten
 		return err
 	})
 	group.Go(func() (err error) {
-		out.Namespaces, err = r.namespaces(withDate(ctx, &date))
+		out.Namespaces, err = r.namespaces(serverdate.With(ctx, &date))
 		return err
 	})
 	group.Go(func() error {

@@ -35,6 +35,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/status"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
 
 const (
@@ -239,7 +240,7 @@ func newWorld(t *testing.T) *world {
 // datedClient returns a client whose answers have a Date.
 func datedClient(t *testing.T, config *rest.Config) metadata.Interface {
 	dated := rest.CopyConfig(config)
-	dated.Wrap(func(rt http.RoundTripper) http.RoundTripper { return dateReader{rt} })
+	dated.Wrap(serverdate.NewReader)
 	client, err := metadata.NewForConfig(dated)
 	if err != nil {
 		t.Fatal(err)
