@@ -78,7 +78,8 @@ type CompletedConfig struct {
 func (c *Config) Complete() CompletedConfig {
 	build := c.GenericConfig.BuildHandlerChainFunc
 	c.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return build(withReadableErrors(handler), config) // After authentication and authorization.
+		// Errors are made readable after authentication and authorization.
+		return withGoaway(build(withReadableErrors(handler), config), config.ShutdownInitiatedNotify())
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,

@@ -57,6 +57,7 @@ func (r *Replica) StartOnly(ctx context.Context) error {
 		"--tls-cert-file=" + s.certificate.CertFile,
 		"--tls-private-key-file=" + s.certificate.KeyFile,
 		"--manage-storage=false", // install has applied it
+		"--register=false",
 		"--shutdown-delay-duration=0s",
 	}, slices.Concat(s.options.Flags, r.flags)...)
 	var err error

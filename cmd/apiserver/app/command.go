@@ -37,12 +37,14 @@ respects finalizers and owners.
 Winnow stores policies in the cluster's own API, so you run no extra database. You can run several replicas: all of them
 answer requests, and one of them deletes.`
 
-	example = `  # In a cluster, with the ServiceAccount of the Pod:
-  winnow-apiserver --tls-cert-file=/tls/tls.crt --tls-private-key-file=/tls/tls.key
+	example = `  # In a cluster, with the ServiceAccount of the Pod, and with certificates of its own:
+  winnow-apiserver
+
+  # In a cluster, with certificates from cert-manager:
+  winnow-apiserver --tls-cert-file=/tls/tls.crt --tls-private-key-file=/tls/tls.key --tls-ca-file=/tls/ca.crt
 
   # Outside of a cluster, behind a Service of type ExternalName:
-  winnow-apiserver --kubeconfig=winnow.kubeconfig --secure-port=8443 \
-    --tls-cert-file=winnow.crt --tls-private-key-file=winnow.key`
+  winnow-apiserver --kubeconfig=winnow.kubeconfig --secure-port=8443 --service-port=8443`
 )
 
 func init() {
@@ -86,15 +88,16 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	certificates := newCertificatesCommand()
+	guard := newGuardCommand()
 	usage := &cobra.Command{} // Its functions, instead of those of cmd, which print the flags of the server.
-	certificates.SetUsageFunc(usage.UsageFunc())
-	certificates.SetHelpFunc(usage.HelpFunc())
-	cmd.AddCommand(certificates)
+	guard.SetUsageFunc(usage.UsageFunc())
+	guard.SetHelpFunc(usage.HelpFunc())
+	cmd.AddCommand(guard)
 	return cmd
 }
 
 func run(ctx context.Context, o *Options) error {
+	o.complete()
 	if err := o.Validate(); err != nil {
 		return err
 	}

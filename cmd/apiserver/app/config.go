@@ -33,7 +33,9 @@ type Config struct {
 	barriers   *cleanup.Barriers // nil when policies are kept in an etcd of their own
 	gate       *storageGate
 	controller *ControllerOptions
+	serving    *serving
 	questions  *questions
+	namespace  string // that Winnow is installed in
 }
 
 // Config checks what the cluster serves and which permissions Winnow has, prepares the storage, and opens the port.
@@ -62,11 +64,18 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked, err := newQuestions()
+	if err != nil {
+		return nil, err
+	}
+	serving, err := o.applyRegistration(ctx, clusterConfig, asked)
+	if err != nil {
+		return nil, err
+	}
 	if err := o.applyServing(generic); err != nil {
 		return nil, err
 	}
 	generic.AddReadyzChecks(gate.readiness())
-	asked := &questions{}
 	return &Config{
 		apiServer: &apiserver.Config{
 			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, ForecastLifecycle: asked.ForecastLifecycle,
@@ -77,7 +86,9 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		barriers:   barriers,
 		gate:       gate,
 		controller: o.Controller,
+		serving:    serving,
 		questions:  asked,
+		namespace:  o.Service.Namespace,
 	}, nil
 }
 
@@ -96,9 +107,10 @@ func (o *Options) applyServing(generic *genericapiserver.RecommendedConfig) erro
 	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config.Info.Title, generic.OpenAPIV3Config.Info.Version = "Winnow", version.Get()
 
-	serviceName := fmt.Sprintf("%s.%s.svc", ownName, ownNamespace)
-	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts(serviceName, []string{"localhost"}, nil); err != nil {
-		return fmt.Errorf("cannot make a serving certificate: %w", err)
+	if o.Recommended.SecureServing.ServerCert.GeneratedCert == nil { // Somebody else keeps the APIService: a certificate of last resort.
+		if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts(o.serverName(), []string{"localhost"}, nil); err != nil {
+			return fmt.Errorf("cannot make a serving certificate: %w", err)
+		}
 	}
 	if err := o.ServerRun.DefaultAdvertiseAddress(o.Recommended.SecureServing.SecureServingOptions); err != nil {
 		return err
@@ -119,7 +131,9 @@ type completedConfig struct {
 	barriers   *cleanup.Barriers
 	gate       *storageGate
 	controller *ControllerOptions
+	serving    *serving
 	questions  *questions
+	namespace  string
 }
 
 // CompletedConfig can be created only by Complete.
@@ -131,7 +145,7 @@ type CompletedConfig struct {
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{&completedConfig{
 		apiServer: c.apiServer.Complete(), cluster: c.cluster, barriers: c.barriers, gate: c.gate, controller: c.controller,
-		questions: c.questions,
+		serving: c.serving, questions: c.questions, namespace: c.namespace,
 	}}
 }
 
@@ -139,6 +153,7 @@ func (c *Config) Complete() CompletedConfig {
 type Server struct {
 	api        *genericapiserver.GenericAPIServer
 	gate       *storageGate
+	serving    *serving
 	controller runner
 }
 
@@ -148,12 +163,13 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	controller, err := newController(c.cluster, api.LoopbackClientConfig, c.barriers, c.controller)
+	controller, err := newController(c.cluster, api.LoopbackClientConfig, c.barriers, c.questions.instance, c.namespace, c.controller)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the controller: %w", err)
 	}
 	c.questions.controller.Store(controller)
-	return &Server{api: api, gate: c.gate, controller: controller}, nil
+	c.questions.loopback.Store(api.LoopbackClientConfig)
+	return &Server{api: api, gate: c.gate, serving: c.serving, controller: controller}, nil
 }
 
 // Run serves and deletes until ctx ends, then finishes what is in flight and returns nil.
@@ -161,6 +177,9 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	if err := startController(ctx, s.api, s.gate, s.controller, fail); err != nil {
+		return err
+	}
+	if err := s.serving.register(ctx, s.api); err != nil {
 		return err
 	}
 	if err := s.api.PrepareRun().RunWithContext(ctx); err != nil {

@@ -61,7 +61,7 @@ func optionsFor(t *testing.T, trust map[string]string, args ...string) *Options 
 		t.Fatal(err)
 	}
 	o := parse(t, append([]string{
-		"--kubeconfig=" + kubeconfig, "--manage-storage=false", "--bind-address=127.0.0.1",
+		"--kubeconfig=" + kubeconfig, "--manage-storage=false", "--register=false", "--bind-address=127.0.0.1",
 		"--shutdown-delay-duration=0s", "--shutdown-watch-termination-grace-period=0s",
 	}, args...)...)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

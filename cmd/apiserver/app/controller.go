@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -29,11 +30,45 @@ const (
 	controllerName = "winnow-controller"
 	// stopTimeout is how long the server waits for the last deletions of the controller before it stops answering.
 	stopTimeout = 15 * time.Second
+	// readyTimeout bounds the question whether this replica is ready.
+	readyTimeout = 5 * time.Second
 )
 
 // questions passes what the API server asks on to the controller, which is created after it. There are no answers until it is set.
 type questions struct {
+	instance   string // the name of this replica
 	controller atomic.Pointer[cleanup.Controller]
+	loopback   atomic.Pointer[rest.Config] // of this server itself
+}
+
+// newQuestions gives this replica a name that no other one has.
+func newQuestions() (*questions, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)
+	}
+	return &questions{instance: host + "_" + uuid.NewString()}, nil
+}
+
+// Leading reports whether this replica leads.
+func (q *questions) Leading() bool {
+	c := q.controller.Load()
+	return c != nil && c.Leading()
+}
+
+// Ready says why this replica should get no requests yet, as /readyz does.
+func (q *questions) Ready(ctx context.Context) error {
+	loopback := q.loopback.Load()
+	if loopback == nil {
+		return errStarting
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(loopback)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
 // Forecast returns what a change of a policy makes due at once.
@@ -115,21 +150,18 @@ func barriersOf(host *cluster.Host) *cleanup.Barriers {
 func newController(
 	clusterConfig, loopback *rest.Config,
 	barriers *cleanup.Barriers,
+	instance, ownNamespace string,
 	o *ControllerOptions,
 ) (*cleanup.Controller, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)
-	}
-	c := o.controllerConfig()
+	c := o.controllerConfig(ownNamespace)
 	c.FirstLists = paceGarbage()
 	c.Cluster, c.Loopback, c.Barriers = clusterConfig, loopback, barriers
-	c.UserAgent, c.Instance = version.UserAgent(), host+"_"+uuid.NewString()
+	c.UserAgent, c.Instance = version.UserAgent(), instance
 	return cleanup.New(c)
 }
 
 // controllerConfig returns the configuration of the controller that the flags describe.
-func (o *ControllerOptions) controllerConfig() cleanup.Config {
+func (o *ControllerOptions) controllerConfig(ownNamespace string) cleanup.Config {
 	return cleanup.Config{
 		ConcurrentDeletions: o.ConcurrentDeletions,
 		ProtectedNamespaces: append([]string{ownNamespace, o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),

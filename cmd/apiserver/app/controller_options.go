@@ -4,6 +4,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,9 +18,6 @@ import (
 )
 
 const (
-	ownNamespace = "winnow-system"
-	ownName      = "winnow"
-
 	defaultConcurrentDeletions = 64
 	maxConcurrentDeletions     = 1024
 	defaultHoldAbove           = 1000
@@ -48,13 +46,12 @@ func newControllerOptions() *ControllerOptions {
 		HoldAbove:           defaultHoldAbove,
 		HoldAboveTotal:      defaultHoldAboveTotal,
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
-			LeaderElect:       true,
-			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
-			RenewDeadline:     metav1.Duration{Duration: 10 * time.Second},
-			RetryPeriod:       metav1.Duration{Duration: 2 * time.Second},
-			ResourceLock:      resourcelock.LeasesResourceLock,
-			ResourceName:      ownName,
-			ResourceNamespace: ownNamespace,
+			LeaderElect:   true,
+			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
+			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+			RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
+			ResourceLock:  resourcelock.LeasesResourceLock,
+			ResourceName:  ownName,
 		},
 	}
 }
@@ -144,9 +141,8 @@ func validateLeaderElection(c *componentbaseconfig.LeaderElectionConfiguration) 
 			fmt.Errorf("--leader-elect-resource-lock is %q, it must be %q", c.ResourceLock, resourcelock.LeasesResourceLock),
 		)
 	}
-	if c.ResourceName == "" || c.ResourceNamespace == "" {
-		errs = append(errs, fmt.Errorf("--leader-elect-resource-name (%q) and --leader-elect-resource-namespace (%q) must not be empty",
-			c.ResourceName, c.ResourceNamespace))
+	if c.ResourceName == "" {
+		errs = append(errs, errors.New("--leader-elect-resource-name must not be empty"))
 	}
 	return errs
 }

@@ -17,7 +17,7 @@ import (
 // TestProtectedNamespaces: nothing is deleted in Winnow's own namespace, in that of its Lease, and in those of the flag.
 func TestProtectedNamespaces(t *testing.T) {
 	o := parse(t, "--protected-namespaces=ci,db", "--leader-elect-resource-namespace=ops")
-	got := o.Controller.controllerConfig().ProtectedNamespaces
+	got := o.Controller.controllerConfig("winnow-system").ProtectedNamespaces
 	for _, want := range []string{"winnow-system", "ops", "ci", "db"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not protected, only %q", want, got)
@@ -30,30 +30,30 @@ func TestProtectedNamespaces(t *testing.T) {
 
 // TestDefaultHoldAbove: without flags, a change that makes more than 1,000 objects of a namespace due is held.
 func TestDefaultHoldAbove(t *testing.T) {
-	if got := parse(t).Controller.controllerConfig().HoldAbove; got != 1000 {
+	if got := parse(t).Controller.controllerConfig("winnow-system").HoldAbove; got != 1000 {
 		t.Errorf("holds above %d", got)
 	}
-	if got := parse(t, "--default-hold-above=7").Controller.controllerConfig().HoldAbove; got != 7 {
+	if got := parse(t, "--default-hold-above=7").Controller.controllerConfig("winnow-system").HoldAbove; got != 7 {
 		t.Errorf("with the flag it holds above %d", got)
 	}
 }
 
 // TestDefaultHoldAboveTotal: without flags, one that makes more than 5,000 due in all namespaces together is held.
 func TestDefaultHoldAboveTotal(t *testing.T) {
-	if got := parse(t).Controller.controllerConfig().HoldAboveTotal; got != 5000 {
+	if got := parse(t).Controller.controllerConfig("winnow-system").HoldAboveTotal; got != 5000 {
 		t.Errorf("holds above %d", got)
 	}
-	if got := parse(t, "--default-hold-above-total=7").Controller.controllerConfig().HoldAboveTotal; got != 7 {
+	if got := parse(t, "--default-hold-above-total=7").Controller.controllerConfig("winnow-system").HoldAboveTotal; got != 7 {
 		t.Errorf("with the flag it holds above %d", got)
 	}
 }
 
 // TestStartSuspended: Winnow deletes by the first policy of a team unless it is told to wait for an operator.
 func TestStartSuspended(t *testing.T) {
-	if parse(t).Controller.controllerConfig().StartSuspended {
+	if parse(t).Controller.controllerConfig("winnow-system").StartSuspended {
 		t.Error("starts suspended without the flag")
 	}
-	if !parse(t, "--start-suspended").Controller.controllerConfig().StartSuspended {
+	if !parse(t, "--start-suspended").Controller.controllerConfig("winnow-system").StartSuspended {
 		t.Error("does not start suspended with the flag")
 	}
 }
@@ -68,7 +68,7 @@ func TestNoCandidatesBeforeTheControllerKnows(t *testing.T) {
 		t.Errorf("candidates without a controller: %v", err)
 	}
 	nowhere := &rest.Config{Host: "https://127.0.0.1:1"}
-	controller, err := newController(nowhere, nowhere, nil, parse(t).Controller)
+	controller, err := newController(nowhere, nowhere, nil, "replica", "winnow-system", parse(t).Controller)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestNoForecastBeforeTheControllerKnows(t *testing.T) {
 	controller, err := newController(
 		&rest.Config{Host: "https://127.0.0.1:1"},
 		&rest.Config{Host: "https://127.0.0.1:1"},
-		nil,
+		nil, "replica", "winnow-system",
 		parse(t).Controller,
 	)
 	if err != nil {

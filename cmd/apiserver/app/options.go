@@ -6,13 +6,13 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
@@ -35,6 +35,7 @@ type Options struct {
 	Recommended *genericoptions.RecommendedOptions
 	Controller  *ControllerOptions
 	Logs        *logsapi.LoggingConfiguration
+	Service     *ServiceOptions
 	// Kubeconfig is the path of the cluster's kubeconfig; empty for the ServiceAccount of the Pod.
 	Kubeconfig string
 	// ManageStorage is set if Winnow installs and updates its storage in the cluster itself.
@@ -56,14 +57,15 @@ func NewOptions() *Options {
 	recommended.Traces = nil
 
 	run := genericoptions.NewServerRunOptions()
-	run.ShutdownDelayDuration = 3 * time.Second
+	// Services and proxies need some seconds to learn that a replica takes no new connections.
+	run.ShutdownDelayDuration = 10 * time.Second
 	run.ShutdownWatchTerminationGracePeriod = 5 * time.Second
-	run.ShutdownSendRetryAfter = true
 
 	return &Options{
 		ServerRun:   run,
 		Recommended: recommended,
 		Controller:  newControllerOptions(),
+		Service:     newServiceOptions(),
 		Logs:        logs.NewOptions(),
 
 		ManageStorage:           true,
@@ -90,31 +92,26 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"How many cleanup policies a namespace can have. Winnow checks each of them for every object in the namespace. It refuses one more, and "+
 			"keeps existing ones. -1 means no limit.")
 	o.Controller.AddFlags(fss.FlagSet("controller"), fss.FlagSet("leader election"))
-	o.Recommended.SecureServing.AddFlags(fss.FlagSet("secure serving"))
+	o.Service.AddFlags(fss.FlagSet("registration"), fss.FlagSet("secure serving"))
+	addFlags(fss.FlagSet("secure serving"), o.Recommended.SecureServing.AddFlags, "cert-dir")
 	o.Recommended.Authentication.AddFlags(fss.FlagSet("authentication"))
 	o.Recommended.Authorization.AddFlags(fss.FlagSet("authorization"))
 	o.Recommended.Admission.AddFlags(fss.FlagSet("admission"))
 	o.Recommended.Audit.AddFlags(fss.FlagSet("audit"))
 	o.Recommended.Features.AddFlags(fss.FlagSet("features"))
 	o.ServerRun.AddUniversalFlags(fss.FlagSet("server"))
-	addEtcdFlags(fss.FlagSet("etcd (instead of the cluster's own API)"), o.Recommended.Etcd)
+	addFlags(fss.FlagSet("etcd (instead of the cluster's own API)"), o.Recommended.Etcd.AddFlags,
+		"storage-media-type", "storage-backend", "etcd-servers-overrides", "enable-garbage-collector", "default-watch-cache-size")
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	return fss
 }
 
-// addEtcdFlags leaves out the flags of the stock options that would have no effect.
-func addEtcdFlags(fs *pflag.FlagSet, o *genericoptions.EtcdOptions) {
-	without := sets.New(
-		"storage-media-type",
-		"storage-backend",
-		"etcd-servers-overrides",
-		"enable-garbage-collector",
-		"default-watch-cache-size",
-	)
+// addFlags adds stock flags without those that would have no effect.
+func addFlags(fs *pflag.FlagSet, add func(*pflag.FlagSet), without ...string) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.AddFlags(all)
+	add(all)
 	all.VisitAll(func(f *pflag.Flag) {
-		if !without.Has(f.Name) {
+		if !slices.Contains(without, f.Name) {
 			fs.AddFlag(f)
 		}
 	})
@@ -123,6 +120,13 @@ func addEtcdFlags(fs *pflag.FlagSet, o *genericoptions.EtcdOptions) {
 // usesEtcd reports whether policies are stored in an etcd.
 func (o *Options) usesEtcd() bool {
 	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) > 0
+}
+
+// complete sets what flags leave open. The Lease is in Winnow's namespace unless a flag says otherwise.
+func (o *Options) complete() {
+	if lease := &o.Controller.LeaderElection.ResourceNamespace; *lease == "" {
+		*lease = o.Service.Namespace
+	}
 }
 
 // Validate returns all errors in the flags at once.
@@ -140,11 +144,16 @@ func (o *Options) Validate() error {
 	if serving.BindPort == 0 {
 		errs = append(errs, errors.New("--secure-port must not be 0: Winnow is reached by HTTPS alone"))
 	}
-	if pair := serving.ServerCert.CertKey; (pair.CertFile == "") != (pair.KeyFile == "") {
+	pair := serving.ServerCert.CertKey
+	if (pair.CertFile == "") != (pair.KeyFile == "") {
 		errs = append(
 			errs,
 			fmt.Errorf("--tls-cert-file (%q) and --tls-private-key-file (%q) must be given together", pair.CertFile, pair.KeyFile),
 		)
 	}
+	errs = append(errs, o.Service.Validate(pair.CertFile != "")...)
 	return utilerrors.NewAggregate(errs)
 }
+
+// serverName is the name for which kube-apiserver verifies Winnow's certificate.
+func (o *Options) serverName() string { return fmt.Sprintf("%s.%s.svc", ownName, o.Service.Namespace) }

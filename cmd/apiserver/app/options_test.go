@@ -45,7 +45,15 @@ func TestValidate(t *testing.T) {
 		"--leader-elect-retry-period=0s":    "--leader-elect-retry-period is 0s",
 		"--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms": "at least 1s",
 		"--leader-elect-resource-lock=endpoints":                          `--leader-elect-resource-lock is "endpoints"`,
-		"--leader-elect-resource-namespace=":                              "must not be empty",
+		"--leader-elect-resource-name=":                                   "must not be empty",
+		"--namespace=A":                                                   `--namespace: "A" is no name of a namespace`,
+		"--service-port=0":                                                "--service-port is 0: must be between 1 and 65535",
+		"--tls-cert-file=a --tls-private-key-file=b":                      "--tls-cert-file needs --tls-ca-file, with the certificate authority for the APIService, or --register=false",
+		"--tls-cert-file=a --tls-private-key-file=b --tls-ca-file=c":      "",
+		"--tls-cert-file=a --tls-private-key-file=b --register=false":     "",
+		"--tls-ca-file=c":                                                 "--tls-ca-file needs --tls-cert-file and --tls-private-key-file",
+		"--certificate-lifetime=59s":                                      "--certificate-lifetime is 59s, it must be at least 1m0s",
+		"--certificate-authority-lifetime=0s":                             "--certificate-authority-lifetime is 0s",
 		"--leader-elect=false --leader-elect-lease-duration=1s":           "",
 		"--etcd-servers=http://127.0.0.1:2379":                            "",
 		"--etcd-servers=http://127.0.0.1:2379 --max-requests-inflight=-1": "--max-requests-inflight",
@@ -69,11 +77,15 @@ func TestDefaults(t *testing.T) {
 	if o.MaxPoliciesPerNamespace != 50 {
 		t.Errorf("a namespace takes %d policies", o.MaxPoliciesPerNamespace)
 	}
+	o.complete()
 	if e := o.Controller.LeaderElection; !e.LeaderElect || e.ResourceNamespace != "winnow-system" || e.ResourceName != "winnow" {
 		t.Errorf("leader election: %+v", e)
 	}
 	if o.Controller.ConcurrentDeletions != 64 {
 		t.Errorf("%d deletions at once", o.Controller.ConcurrentDeletions)
+	}
+	if s := o.Service; !s.Register || s.Namespace != "winnow-system" || o.serverName() != "winnow.winnow-system.svc" {
+		t.Errorf("registration: %+v", s)
 	}
 	// RecommendedOptions refuses an order without one of the plugins that apiserver registers.
 	if plugins := o.Recommended.Admission.RecommendedPluginOrder; !slices.Contains(plugins, "MutatingAdmissionPolicy") {
@@ -81,10 +93,10 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestUsableFlags refuses flags of the stock etcd options that would do nothing.
+// TestUsableFlags refuses stock flags that would do nothing.
 func TestUsableFlags(t *testing.T) {
 	sections := NewOptions().Flags()
-	for _, name := range []string{"storage-media-type", "storage-backend"} {
+	for _, name := range []string{"storage-media-type", "storage-backend", "cert-dir"} {
 		for section, flags := range sections.FlagSets {
 			if flags.Lookup(name) != nil {
 				t.Errorf("--%s is in section %q", name, section)
@@ -97,9 +109,9 @@ func TestHelpAndVersion(t *testing.T) {
 	help := output(t, "--help")
 	for _, want := range []string{
 		"Usage:\n  winnow-apiserver [flags]", "Cluster flags:", "Controller flags:", "Leader election flags:", "Secure serving flags:", "Authentication flags:",
-		"Authorization flags:", "Admission flags:", "Audit flags:", "Features flags:", "Logs flags:", "Global flags:",
+		"Authorization flags:", "Admission flags:", "Audit flags:", "Registration flags:", "Features flags:", "Logs flags:", "Global flags:",
 		"--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig", "--bind-address", "--secure-port", "--tls-cert-file",
-		"--tls-private-key-file", "--etcd-servers", "--concurrent-deletions", "--leader-elect", "--protected-namespaces", "--logging-format", "--version",
+		"--tls-private-key-file", "--tls-ca-file", "--register", "--etcd-servers", "--concurrent-deletions", "--leader-elect", "--protected-namespaces", "--logging-format", "--version",
 		"--enable-priority-and-fairness", "--audit-policy-file", "--feature-gates",
 	} {
 		if !strings.Contains(help, want) {
@@ -122,6 +134,31 @@ func output(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// TestNamespaceOfTheLease is that of Winnow unless a flag says otherwise.
+func TestNamespaceOfTheLease(t *testing.T) {
+	for args, want := range map[string]string{
+		"--namespace=cleanup": "cleanup",
+		"--namespace=cleanup --leader-elect-resource-namespace=leases": "leases",
+	} {
+		o := parse(t, strings.Fields(args)...)
+		if o.complete(); o.Controller.LeaderElection.ResourceNamespace != want {
+			t.Errorf("%s: the Lease is in %s", args, o.Controller.LeaderElection.ResourceNamespace)
+		}
+	}
+}
+
+func TestGuardCommand(t *testing.T) {
+	if help := output(t, "guard", "--help"); !strings.Contains(help, "--withdraw-after duration") || strings.Contains(help, "--secure-port") {
+		t.Errorf("guard --help:\n%s", help)
+	}
+	cmd := NewCommand(t.Context())
+	cmd.SilenceErrors = true
+	cmd.SetArgs([]string{"guard", "--withdraw-after=0s"})
+	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "to never withdraw the APIService, run no guard") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestWrongFlag(t *testing.T) {

@@ -29,7 +29,7 @@ func (o *Options) neededRights() []authorizationv1.ResourceAttributes {
 	if o.Recommended.Features.EnablePriorityAndFairness {
 		rights = append(rights, watching(flowControlGroup.Group, flowControlResources...)...)
 	}
-	return rights
+	return append(rights, o.registrationRights()...)
 }
 
 func watching(group string, resources ...string) []authorizationv1.ResourceAttributes {
@@ -77,6 +77,12 @@ func canI(r *authorizationv1.ResourceAttributes) string {
 	resource := r.Resource
 	if r.Group != "" {
 		resource += "." + r.Group
+	}
+	if r.Name != "" {
+		resource += "/" + r.Name
+	}
+	if r.Namespace != "" {
+		resource += " --namespace " + r.Namespace
 	}
 	return fmt.Sprintf("kubectl auth can-i %s %s", r.Verb, resource)
 }

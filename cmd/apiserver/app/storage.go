@@ -33,7 +33,7 @@ func (o *Options) applyStorage(
 		return openGate(), nil, nil // Recommended.Etcd applies itself
 	}
 	o.Recommended.Etcd = nil
-	host, err := cluster.NewHost(generic.ClientConfig, ownNamespace)
+	host, err := cluster.NewHost(generic.ClientConfig, o.Service.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,8 +39,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/status"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
-	"github.com/winnow-dev/winnow/pkg/serverdate"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
 
 // Config is what a Controller works with.
@@ -78,6 +79,7 @@ type Controller struct {
 	status   *status.Writer
 	marks    *marks.Writer
 	forecast *forecast.Forecaster
+	leading  atomic.Bool
 }
 
 // New returns a Controller, which Run starts. It fails if no client can be made from the configurations.
@@ -168,6 +170,9 @@ const syncedEvery = 20 * time.Millisecond
 
 // Synced reports whether policies and namespaces were listed, so that this replica can lead.
 func (c *Controller) Synced() bool { return c.observer.Synced() }
+
+// Leading reports whether this replica leads. It may be called at any time.
+func (c *Controller) Leading() bool { return c.leading.Load() }
 
 // Forecast tells people what becomes due at once by a change that is about to be made; nothing before policies and namespaces are
 // known. It may be called at any time.
@@ -316,6 +321,8 @@ func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()
 	defer c.replica.Follow()
+	c.leading.Store(true)
+	defer c.leading.Store(false)
 	metrics.Leading.Set(1)
 	defer metrics.Leading.Set(0)
 	var writing sync.WaitGroup

@@ -81,6 +81,10 @@ var (
 var CertificateExpiry = collected("winnow_serving_certificate_expiration_timestamp_seconds",
 	"Unix time when the serving certificate of this replica expires.")
 
+// APIServiceAvailable describes whether kube-apiserver sends requests to Winnow.
+var APIServiceAvailable = collected("winnow_apiservice_available",
+	"1 if kube-apiserver sends requests for gc.winnow.dev to Winnow, 0 if it does not, as this replica saw it some seconds ago.")
+
 // Register registers the metrics that are counted as things happen.
 func Register() {
 	legacyregistry.MustRegister(

@@ -1,0 +1,176 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/certificates"
+	ours "github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/registration"
+	"github.com/winnow-dev/winnow/pkg/serverdate"
+)
+
+const (
+	certificatesSecret = "winnow-certificates"
+	// The APIService goes when this ClusterRole is uninstalled. It also allows Winnow to create it.
+	registrationRole = "winnow:registration"
+)
+
+// serving is what kube-apiserver needs to know of how this replica serves, and who tells it. Its zero value is that of a server whose
+// APIService somebody else keeps.
+type serving struct {
+	registrar *registration.Registrar // nil: somebody else keeps the APIService
+	// authority follows --tls-ca-file; nil if there is none.
+	authority *dynamiccertificates.DynamicFileCAContent
+}
+
+// applyRegistration sets the certificate that Winnow serves with, unless files do, and returns who keeps the APIService.
+func (o *Options) applyRegistration(ctx context.Context, cluster *rest.Config, asked *questions) (*serving, error) {
+	s := &serving{}
+	if !o.Service.Register {
+		return s, nil
+	}
+	services, err := clientset.NewForConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	config := registration.Config{
+		APIServices: services.ApiregistrationV1().APIServices(),
+		Namespace:   o.Service.Namespace, Service: ownName, Port: int32(o.Service.Port),
+		Owner: func(ctx context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error) {
+			return registrationOwner(ctx, client)
+		},
+		Leading: asked.Leading, Ready: asked.Ready, Clock: clock.RealClock{},
+	}
+	if file := o.Service.CAFile; file != "" {
+		if s.authority, err = dynamiccertificates.NewDynamicCAContentFromFile("tls-ca", file); err != nil {
+			return nil, fmt.Errorf("cannot read --tls-ca-file: %w", err)
+		}
+		config.CAPEM, config.ServingCAPEM = s.authority.CurrentCABundleContent, s.authority.CurrentCABundleContent
+	} else {
+		// The registrar asks the keeper for the authorities, and the keeper asks the registrar which of them are trusted.
+		trusted := func(c *x509.Certificate) bool { return s.registrar == nil || s.registrar.Trusted(c) }
+		keeper, err := o.newKeeper(ctx, cluster, asked, trusted)
+		if err != nil {
+			return nil, err
+		}
+		o.Recommended.SecureServing.ServerCert.GeneratedCert = keeper
+		config.CAPEM, config.ServingCAPEM = keeper.CAPEM, keeper.ServingCAPEM
+	}
+	s.registrar = registration.New(config)
+	return s, nil
+}
+
+// newKeeper returns the keeper of Winnow's own certificates.
+func (o *Options) newKeeper(
+	ctx context.Context, cluster *rest.Config, asked *questions, trusted func(*x509.Certificate) bool,
+) (*certificates.Keeper, error) {
+	dated := rest.CopyConfig(cluster)
+	dated.Wrap(serverdate.NewReader)
+	client, err := kubernetes.NewForConfig(dated)
+	if err != nil {
+		return nil, err
+	}
+	keeper, err := certificates.New(ctx, certificates.Config{
+		Secrets: client.CoreV1().Secrets(o.Service.Namespace), Secret: certificatesSecret,
+		Names: []string{o.serverName()}, Lifetimes: o.Service.Lifetimes,
+		Leading: asked.Leading, Trusted: trusted, Instance: asked.instance, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot get a serving certificate: %w", err)
+	}
+	return keeper, nil
+}
+
+// registrationOwner refers to the ClusterRole that an uninstall deletes; nil if there is none that can be read.
+func registrationOwner(ctx context.Context, client kubernetes.Interface) (*applymetav1.OwnerReferenceApplyConfiguration, error) {
+	role, err := client.RbacV1().ClusterRoles().Get(ctx, registrationRole, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ClusterRole %s: %w", registrationRole, err)
+	}
+	return applymetav1.OwnerReference().WithAPIVersion(rbacv1.SchemeGroupVersion.String()).WithKind("ClusterRole").
+		WithName(role.Name).WithUID(role.UID), nil
+}
+
+// register runs the registrar after the server has started, until ctx ends.
+func (s *serving) register(ctx context.Context, api hooks) error {
+	if s.registrar == nil {
+		return nil
+	}
+	if err := api.AddReadyzChecks(s.registrar.Readiness()); err != nil {
+		return err
+	}
+	legacyregistry.CustomMustRegister(&registered{registrar: s.registrar}) // once in a process
+	return api.AddPostStartHook("registration", func(genericapiserver.PostStartHookContext) error {
+		if s.authority != nil {
+			go s.authority.Run(ctx, 1)
+		}
+		go s.registrar.Run(ctx)
+		return nil
+	})
+}
+
+// registrationRights are those without which Winnow could not keep its APIService and certificates.
+func (o *Options) registrationRights() []authorizationv1.ResourceAttributes {
+	if !o.Service.Register {
+		return nil
+	}
+	var rights []authorizationv1.ResourceAttributes
+	for _, verb := range []string{"get", "create", "patch", "delete"} {
+		rights = append(rights, authorizationv1.ResourceAttributes{
+			Verb: verb, Group: "apiregistration.k8s.io", Resource: "apiservices", Name: registration.Name,
+		})
+	}
+	if o.Service.CAFile != "" {
+		return rights
+	}
+	for _, verb := range []string{"get", "create", "patch", "update"} {
+		rights = append(rights, authorizationv1.ResourceAttributes{
+			Verb: verb, Resource: "secrets", Namespace: o.Service.Namespace, Name: certificatesSecret,
+		})
+	}
+	return rights
+}
+
+// registered collects whether kube-apiserver sends requests to Winnow.
+type registered struct {
+	metrics.BaseStableCollector
+	registrar *registration.Registrar
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (r *registered) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- ours.APIServiceAvailable }
+
+// CollectWithStability implements metrics.StableCollector.
+func (r *registered) CollectWithStability(ch chan<- metrics.Metric) {
+	var value float64
+	if r.registrar.Available() {
+		value = 1
+	}
+	ch <- metrics.NewLazyConstMetric(ours.APIServiceAvailable, metrics.GaugeValue, value)
+}

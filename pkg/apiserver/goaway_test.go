@@ -1,0 +1,51 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"testing"
+)
+
+// TestGoaway: requests share a connection of HTTP/2, until the shutdown begins. From then on, each is answered, and the next one uses another.
+func TestGoaway(t *testing.T) {
+	shutdown := make(chan struct{})
+	server := httptest.NewUnstartedServer(withGoaway(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}), shutdown))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	reused := func() bool {
+		t.Helper()
+		var got httptrace.GotConnInfo
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { got = info }})
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != http.StatusNoContent || response.ProtoMajor != 2 {
+			t.Errorf("%s %s", response.Proto, response.Status)
+		}
+		return got.Reused
+	}
+	reused() // the first connection
+	if !reused() {
+		t.Error("another connection before the shutdown")
+	}
+	close(shutdown)
+	reused() // asks the client to go away
+	if reused() {
+		t.Error("the same connection after the shutdown began")
+	}
+}

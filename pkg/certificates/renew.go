@@ -1,0 +1,128 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"slices"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/pki"
+)
+
+const (
+	authorityName = "winnow-ca"
+	// backdated is how long before it is made a certificate becomes valid, for those whose clock is a little behind.
+	backdated = 5 * time.Minute
+	// Certificates are renewed after this part of their life.
+	renewAfter = 2.0 / 3
+)
+
+// Lifetimes are how long new certificates are valid.
+type Lifetimes struct {
+	Authority, Serving time.Duration
+}
+
+// settling is how long a new authority is trusted before something that it has signed is served: all servers of the cluster must have
+// heard of it.
+func (l Lifetimes) settling() time.Duration { return min(time.Minute, l.Authority/20) }
+
+// Change says what Renew has replaced, and why.
+type Change struct{ What, Why string }
+
+// Renew returns the material that should replace m now, and what is new in it; nothing if m is good. Names are those of the serving
+// certificate. Trusted says whether the clients trust an authority.
+func Renew(m Material, names []string, l Lifetimes, now time.Time, trusted func(*x509.Certificate) bool) (Material, []Change, error) {
+	var changes []Change
+	if why := authorityEnds(m.signer, now); why != "" {
+		authority, err := pki.NewAuthority(authorityName, now.Add(-backdated), now.Add(l.Authority))
+		if err != nil {
+			return m, nil, err
+		}
+		if m, err = m.withAuthority(authority, now); err != nil {
+			return m, nil, err
+		}
+		changes = append(changes, Change{"certificate authority", why})
+	}
+	if why := m.servingEnds(names, l, now, trusted); why != "" {
+		end := now.Add(l.Serving)
+		if last := m.signer.Certificate.NotAfter; end.After(last) {
+			end = last
+		}
+		certPEM, keyPEM, err := m.signer.Issue(&x509.Certificate{
+			Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, NotBefore: now.Add(-backdated), NotAfter: end,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		})
+		if err != nil {
+			return m, nil, err
+		}
+		m = m.with(map[string][]byte{Certificate: certPEM, Key: keyPEM})
+		changes = append(changes, Change{"serving certificate", why})
+	}
+	return m, changes, nil
+}
+
+// authorityEnds says why a new authority is needed; empty if none is.
+func authorityEnds(signer *pki.Authority, now time.Time) string {
+	switch {
+	case signer == nil:
+		return "there is none whose key can be read"
+	case outside(signer.Certificate, now) != "":
+		return outside(signer.Certificate, now)
+	case due(signer.Certificate, now):
+		return "two thirds of its life are over"
+	}
+	return ""
+}
+
+// servingEnds says why a new serving certificate is needed and can be signed now; empty if the last one stays.
+func (m Material) servingEnds(names []string, l Lifetimes, now time.Time, trusted func(*x509.Certificate) bool) string {
+	if why := m.unusable(names, now); why != "" {
+		return why // There is nothing to lose.
+	}
+	signer := m.signer.Certificate
+	if now.Before(begin(signer).Add(l.settling())) || !trusted(signer) {
+		return ""
+	}
+	switch {
+	case !m.issuer().Equal(signer):
+		return "there is a new certificate authority"
+	case due(m.serving, now):
+		return "two thirds of its life are over"
+	}
+	return ""
+}
+
+// begin is when a certificate was made.
+func begin(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdated) }
+
+// due reports whether a certificate is to be renewed.
+func due(c *x509.Certificate, now time.Time) bool {
+	life := c.NotAfter.Sub(begin(c))
+	return !now.Before(begin(c).Add(time.Duration(renewAfter * float64(life))))
+}
+
+// withAuthority returns the material with a new authority that signs from now on. Those before it stay trusted until they expire.
+func (m Material) withAuthority(a *pki.Authority, now time.Time) (Material, error) {
+	keyPEM, err := a.KeyPEM()
+	if err != nil {
+		return m, err
+	}
+	unexpired := slices.DeleteFunc(slices.Clone(m.authorities), func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
+	bundle := encode(append([]*x509.Certificate{a.Certificate}, unexpired...))
+	return m.with(map[string][]byte{Authorities: bundle, AuthorityKey: keyPEM}), nil
+}
+
+// with returns the material with other data.
+func (m Material) with(data map[string][]byte) Material {
+	all := map[string][]byte{}
+	for key := range m.data {
+		all[key] = m.data[key]
+	}
+	for key := range data {
+		all[key] = data[key]
+	}
+	return Parse(all)
+}

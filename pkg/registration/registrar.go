@@ -1,0 +1,280 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registration keeps the APIService, by which kube-apiserver sends requests for gc.winnow.dev to Winnow.
+//
+// An APIService that nobody answers for keeps every namespace of the cluster from being deleted, because the namespace controller cannot know
+// that nothing of its API is left. So a Registrar, in every replica, creates it last, and takes it back if kube-apiserver does not reach
+// Winnow; and a Guard, which runs beside them, withdraws it once no replica has answered for a while.
+package registration
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/server/healthz"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/klog/v2"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	applyv1 "k8s.io/kube-aggregator/pkg/client/applyconfiguration/apiregistration/v1"
+	apiregistration "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/typed/apiregistration/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+)
+
+// Name is that of the APIService.
+const Name = "v1alpha1." + gc.GroupName
+
+const (
+	fieldManager = "winnow"
+	every        = 5 * time.Second // how often the APIService is read
+	// arriving is how long a new APIService may be unavailable before it is taken back, and pause how long until the next try.
+	arriving, pause = time.Minute, 10 * time.Minute
+)
+
+// Config is what a Registrar works with.
+type Config struct {
+	APIServices apiregistration.APIServiceInterface
+	// Namespace, Service and Port are where kube-apiserver reaches Winnow.
+	Namespace, Service string
+	Port               int32
+	// Owner is the object with which the APIService goes, or nil.
+	Owner func(context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error)
+	// CAPEM returns the authorities by which kube-apiserver is to verify Winnow, and ServingCAPEM those that it needs for this replica.
+	CAPEM, ServingCAPEM func() []byte
+	// Leading reports whether this replica leads, and Ready why it should get no requests yet.
+	Leading func() bool
+	Ready   func(context.Context) error
+	Clock   clock.WithTicker
+}
+
+// Registrar keeps the APIService while its replica leads. In all replicas, it adds the authority of the replica's certificate to those that
+// kube-apiserver trusts.
+type Registrar struct {
+	config  Config
+	seen    atomic.Pointer[sight]
+	created time.Time // when this replica created an APIService that has not been available yet
+	next    time.Time // when it may create one
+	failure string    // of the last check, so that the same one is logged once
+}
+
+// sight is what was read last.
+type sight struct {
+	service *apiregistrationv1.APIService // nil if there is none
+}
+
+// New returns a Registrar, which Run starts.
+func New(c Config) *Registrar { return &Registrar{config: c} }
+
+// Trusted reports whether kube-apiserver verifies certificates with this authority, or does not send requests at all. It is false before
+// Run has read the APIService.
+func (r *Registrar) Trusted(authority *x509.Certificate) bool {
+	seen := r.seen.Load()
+	return seen != nil && (seen.service == nil || contains(parse(seen.service.Spec.CABundle), authority))
+}
+
+// Available reports whether kube-apiserver sends requests to Winnow, as it was last seen.
+func (r *Registrar) Available() bool {
+	seen := r.seen.Load()
+	return seen != nil && seen.service != nil && available(seen.service)
+}
+
+// Readiness fails until kube-apiserver trusts the certificate of this replica.
+func (r *Registrar) Readiness() healthz.HealthChecker {
+	return healthz.NamedCheck("certificate-trusted", func(*http.Request) error {
+		for _, authority := range parse(r.config.ServingCAPEM()) {
+			if !r.Trusted(authority) {
+				return fmt.Errorf("caBundle of APIService %s does not contain the authority of this replica's certificate yet", Name)
+			}
+		}
+		return nil
+	})
+}
+
+// Run keeps the APIService until ctx ends.
+func (r *Registrar) Run(ctx context.Context) {
+	ticker := r.config.Clock.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		r.report(ctx, r.check(ctx))
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// report logs an error that the last check did not have.
+func (r *Registrar) report(ctx context.Context, err error) {
+	failure := ""
+	if err != nil && ctx.Err() == nil {
+		failure = err.Error()
+	}
+	if failure != "" && failure != r.failure {
+		klog.FromContext(ctx).Error(err, "Cannot keep the APIService, trying again", "name", Name)
+	}
+	r.failure = failure
+}
+
+func (r *Registrar) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*every)
+	defer cancel()
+	service, err := r.config.APIServices.Get(ctx, Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading it: %w", err)
+	}
+	if err != nil {
+		r.seen.Store(&sight{})
+		return r.create(ctx)
+	}
+	r.seen.Store(&sight{service})
+	if err := r.update(ctx, service); err != nil {
+		return err
+	}
+	return r.takeBack(ctx, service)
+}
+
+// create creates the APIService if this replica leads and is ready.
+func (r *Registrar) create(ctx context.Context) error {
+	now := r.config.Clock.Now()
+	r.created = time.Time{}
+	if !r.config.Leading() || now.Before(r.next) {
+		return nil
+	}
+	if err := r.config.Ready(ctx); err != nil {
+		return fmt.Errorf("not creating it before this replica is ready: %w", err)
+	}
+	if err := r.apply(ctx, nil, r.config.CAPEM()); err != nil {
+		return fmt.Errorf("creating it: %w", err)
+	}
+	klog.FromContext(ctx).Info("Created the APIService: kube-apiserver sends requests to Winnow", "name", Name)
+	r.created = now
+	return nil
+}
+
+// update adds missing authorities, on every replica, and repairs the rest on the one that leads.
+func (r *Registrar) update(ctx context.Context, service *apiregistrationv1.APIService) error {
+	now := r.config.Clock.Now()
+	trusted := parse(service.Spec.CABundle)
+	bundle := union(parse(r.config.CAPEM()), slices.DeleteFunc(trusted, func(c *x509.Certificate) bool { return now.After(c.NotAfter) }))
+	missing := slices.ContainsFunc(bundle, func(c *x509.Certificate) bool { return !contains(trusted, c) })
+	if !missing && (!r.config.Leading() || r.reachesWinnow(service)) {
+		return nil
+	}
+	if err := r.apply(ctx, service, encode(bundle)); err != nil {
+		return fmt.Errorf("updating it: %w", err)
+	}
+	klog.FromContext(ctx).Info("Updated the APIService", "name", Name)
+	return nil
+}
+
+// reachesWinnow reports whether the APIService leads to Winnow's Service, verified.
+func (r *Registrar) reachesWinnow(service *apiregistrationv1.APIService) bool {
+	to := service.Spec.Service
+	return to != nil && to.Namespace == r.config.Namespace && to.Name == r.config.Service &&
+		to.Port != nil && *to.Port == r.config.Port && !service.Spec.InsecureSkipTLSVerify
+}
+
+// apply writes the APIService over the one that was read; nil if there is none. RBAC can name what is created by server-side apply. It fails
+// with a conflict if somebody else has written meanwhile.
+func (r *Registrar) apply(ctx context.Context, read *apiregistrationv1.APIService, bundle []byte) error {
+	service := applyv1.APIService(Name).
+		WithLabels(map[string]string{"app.kubernetes.io/part-of": "winnow"}).
+		WithSpec(applyv1.APIServiceSpec().
+			WithGroup(gc.GroupName).WithVersion(v1alpha1.SchemeGroupVersion.Version).WithGroupPriorityMinimum(1000).WithVersionPriority(15).
+			WithCABundle(bundle...).WithInsecureSkipTLSVerify(false).
+			WithService(applyv1.ServiceReference().WithNamespace(r.config.Namespace).WithName(r.config.Service).WithPort(r.config.Port)))
+	if read != nil {
+		service.WithResourceVersion(read.ResourceVersion)
+	}
+	if r.config.Owner != nil {
+		owner, err := r.config.Owner(ctx)
+		if err != nil {
+			return err
+		}
+		service.WithOwnerReferences(owner)
+	}
+	_, err := r.config.APIServices.Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	return err
+}
+
+// takeBack deletes what this replica has created if kube-apiserver does not reach Winnow.
+func (r *Registrar) takeBack(ctx context.Context, service *apiregistrationv1.APIService) error {
+	now := r.config.Clock.Now()
+	if available(service) {
+		r.created = time.Time{}
+	}
+	if r.created.IsZero() || now.Sub(r.created) < arriving {
+		return nil
+	}
+	r.created, r.next = time.Time{}, now.Add(pause)
+	why := unavailable(service)
+	if err := withdraw(ctx, r.config.APIServices, service); err != nil {
+		return fmt.Errorf("deleting it, because kube-apiserver does not reach Winnow (%s): %w", why, err)
+	}
+	return fmt.Errorf("deleted it again, because kube-apiserver does not reach Winnow; the next try is in %s: %s", pause, why)
+}
+
+// withdraw deletes the APIService in the state that was read.
+func withdraw(ctx context.Context, services apiregistration.APIServiceInterface, read *apiregistrationv1.APIService) error {
+	return services.Delete(ctx, Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &read.UID, ResourceVersion: &read.ResourceVersion},
+	})
+}
+
+func available(service *apiregistrationv1.APIService) bool {
+	return slices.ContainsFunc(service.Status.Conditions, func(c apiregistrationv1.APIServiceCondition) bool {
+		return c.Type == apiregistrationv1.Available && c.Status == apiregistrationv1.ConditionTrue
+	})
+}
+
+// unavailable says why the APIService is not available, as kube-apiserver does.
+func unavailable(service *apiregistrationv1.APIService) string {
+	var why []error
+	for _, c := range service.Status.Conditions {
+		why = append(why, fmt.Errorf("%s: %s", c.Reason, c.Message))
+	}
+	if len(why) == 0 {
+		return "kube-apiserver says nothing about it yet"
+	}
+	return errors.Join(why...).Error()
+}
+
+// parse returns the certificates of a bundle; none if it cannot be read.
+func parse(pem []byte) []*x509.Certificate {
+	certificates, _ := cert.ParseCertsPEM(pem)
+	return certificates
+}
+
+func encode(certificates []*x509.Certificate) []byte {
+	pem, _ := cert.EncodeCertificates(certificates...) // Writing into memory does not fail.
+	return bytes.TrimSpace(pem)
+}
+
+func contains(certificates []*x509.Certificate, c *x509.Certificate) bool {
+	return slices.ContainsFunc(certificates, c.Equal)
+}
+
+// union returns the certificates of both without repetitions.
+func union(a, b []*x509.Certificate) []*x509.Certificate {
+	var out []*x509.Certificate
+	for _, c := range slices.Concat(a, b) {
+		if !contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
