@@ -79,7 +79,7 @@ func (c *Config) Complete() CompletedConfig {
 	build := c.GenericConfig.BuildHandlerChainFunc
 	c.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
 		// Errors are made readable after authentication and authorization.
-		return withGoaway(build(withReadableErrors(handler), config), config.ShutdownInitiatedNotify())
+		return withClosing(build(withReadableErrors(handler), config), config.ShutdownInitiatedNotify())
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,

@@ -41,6 +41,13 @@ func (f *forwarder) add(backend string) {
 	}
 }
 
+// drain opens no new connection to the backend, and keeps those that there are.
+func (f *forwarder) drain(backend string) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.backends = slices.DeleteFunc(f.backends, func(b string) bool { return b == backend })
+}
+
 // remove also cuts the connections to the backend.
 func (f *forwarder) remove(backend string) {
 	f.lock.Lock()

@@ -6,6 +6,7 @@ package winnow
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -66,14 +67,18 @@ func (s *Server) install(ctx context.Context) error {
 	return err
 }
 
-// register sends what the aggregator gets for the API group to the forwarder.
-func (s *Server) register(ctx context.Context) error {
-	service := map[string]any{
+// service leads the aggregator to this machine.
+func service() map[string]any {
+	return map[string]any{
 		"apiVersion": "v1", "kind": "Service",
 		"metadata": map[string]any{"name": serviceName, "namespace": Namespace},
 		"spec":     map[string]any{"type": "ExternalName", "externalName": "localhost"},
 	}
-	registration := map[string]any{
+}
+
+// register sends what the aggregator gets for the API group to the forwarder.
+func (s *Server) register(ctx context.Context) error {
+	return s.apply(ctx, service(), map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": apiService},
 		"spec": map[string]any{
@@ -81,8 +86,11 @@ func (s *Server) register(ctx context.Context) error {
 			"caBundle": s.certificate.CAPEM,
 			"service":  map[string]any{"namespace": Namespace, "name": serviceName, "port": s.forwarder.port()},
 		},
-	}
-	for _, object := range []any{service, registration} {
+	})
+}
+
+func (s *Server) apply(ctx context.Context, objects ...any) error {
+	for _, object := range objects {
 		manifest, err := json.Marshal(object)
 		if err != nil {
 			return err
@@ -100,8 +108,27 @@ func (s *Server) unregister(ctx context.Context) error {
 	return err
 }
 
-// waitAvailable waits until a request for policies gets through.
-func (s *Server) waitAvailable(ctx context.Context) error {
+// caPEM are the authorities by which the certificates of replicas are verified.
+func (s *Server) caPEM(ctx context.Context) ([]byte, error) {
+	if !s.options.Register {
+		return s.certificate.CAPEM, nil
+	}
+	out, _, err := s.cluster.Kubectl(ctx, "get", "secret", "winnow-certificates", "-n", Namespace, "-o", `jsonpath={.data.ca\.crt}`)
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(out)
+}
+
+// WaitAvailable waits until a request for policies gets through.
+func (s *Server) WaitAvailable(ctx context.Context) error {
+	exists := func(ctx context.Context) error {
+		_, _, err := s.cluster.Kubectl(ctx, "get", "apiservice", apiService)
+		return err
+	}
+	if err := poll(ctx, exists); err != nil {
+		return fmt.Errorf("there is no APIService: %w", err)
+	}
 	_, _, err := s.cluster.Kubectl(ctx, "wait", "--for=condition=Available", "apiservice/"+apiService, "--timeout", readyTimeout.String())
 	if err != nil {
 		return fmt.Errorf("the APIService does not become available: %w", err)

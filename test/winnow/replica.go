@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -54,15 +55,22 @@ func (r *Replica) StartOnly(ctx context.Context) error {
 		"--kubeconfig=" + s.options.Kubeconfig,
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(r.Port),
-		"--tls-cert-file=" + s.certificate.CertFile,
-		"--tls-private-key-file=" + s.certificate.KeyFile,
 		"--manage-storage=false", // install has applied it
-		"--register=false",
 		"--shutdown-delay-duration=0s",
-	}, slices.Concat(s.options.Flags, r.flags)...)
+	}, slices.Concat(s.registrationFlags(), s.options.Flags, r.flags)...)
 	var err error
 	r.Process, err = s.cluster.Run(ctx, r.Name, s.options.Binary, args, nil)
 	return err
+}
+
+// registrationFlags say how the aggregator reaches the replicas.
+func (s *Server) registrationFlags() []string {
+	if s.options.Register {
+		return []string{"--service-port=" + strconv.Itoa(s.Port())}
+	}
+	return []string{
+		"--register=false", "--tls-cert-file=" + s.certificate.CertFile, "--tls-private-key-file=" + s.certificate.KeyFile,
+	}
 }
 
 // waitReady waits for /readyz. A replica that ends meanwhile is an error with the end of its log.
@@ -96,8 +104,12 @@ func (r *Replica) Get(ctx context.Context, path string) (string, error) {
 
 // GetAs asks the replica directly, as the user of a configuration.
 func (r *Replica) GetAs(ctx context.Context, user *rest.Config, path string) (string, error) {
+	caPEM, err := r.server.caPEM(ctx)
+	if err != nil {
+		return "", err
+	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(r.server.certificate.CAPEM)
+	roots.AppendCertsFromPEM(caPEM)
 	certificate, err := tls.X509KeyPair(user.CertData, user.KeyData)
 	if err != nil {
 		return "", err
@@ -120,6 +132,14 @@ func (r *Replica) GetAs(ctx context.Context, user *rest.Config, path string) (st
 		err = fmt.Errorf("GET %s of %s: %s", path, r.Name, response.Status)
 	}
 	return string(body), err
+}
+
+// Leave ends the replica with SIGTERM, as a rolling update does: it gets no new connections after the time that a Service needs to learn of
+// it, and keeps those that it has.
+func (r *Replica) Leave(learned time.Duration) error {
+	drained := time.AfterFunc(learned, func() { r.server.forwarder.drain(r.address()) })
+	defer drained.Stop()
+	return r.Stop()
 }
 
 // Kill ends the replica with SIGKILL.

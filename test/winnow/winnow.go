@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -47,6 +48,8 @@ type Options struct {
 	// Installed is set when all manifests but the APIService are applied already. Replicas then serve with this certificate, and
 	// the caller registers the Port.
 	Installed *Certificate
+	// Register lets Winnow make its certificates and its APIService itself, as artifacts/install does.
+	Register bool
 	// Progress is told what is being built. Standard error if nil.
 	Progress io.Writer
 }
@@ -92,14 +95,19 @@ func (s *Server) start(ctx context.Context) error {
 	if s.options.Installed != nil {
 		return nil
 	}
-	if err := s.register(ctx); err != nil {
-		return err
+	if !s.options.Register {
+		if err := s.register(ctx); err != nil {
+			return err
+		}
 	}
-	return s.waitAvailable(ctx)
+	return s.WaitAvailable(ctx)
 }
 
 // Port is where the aggregator reaches the replicas on localhost.
 func (s *Server) Port() int { return s.forwarder.port() }
+
+// Cut closes the way from the aggregator to the replicas for good, as a firewall does.
+func (s *Server) Cut() { _ = s.forwarder.close() }
 
 // prepare does everything but run replicas.
 func (s *Server) prepare(ctx context.Context) (err error) {
@@ -127,6 +135,9 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 	}
 	c := &Certificate{}
 	s.certificate = c
+	if s.options.Register {
+		return errors.Join(s.install(ctx), s.apply(ctx, service()))
+	}
 	if c.CertFile, c.KeyFile, c.CAPEM, err = s.cluster.ServingCert(serverName, "localhost"); err != nil {
 		return err
 	}
@@ -157,16 +168,24 @@ func (s *Server) NewReplica(flags ...string) (*Replica, error) {
 }
 
 // Stop unregisters Winnow and ends the replicas that run with SIGTERM; one that does not end with exit status 0 is an
-// error. Unregistered first, nothing in the cluster waits for what is no longer there.
+// error. Unregistered first, nothing in the cluster waits for what is no longer there. Replicas that register themselves end before.
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
-	errs := []error{s.unregister(ctx)}
+	var errs []error
+	if !s.options.Register {
+		errs = append(errs, s.unregister(ctx))
+	}
 	for _, r := range s.Replicas {
 		errs = append(errs, r.Stop())
 	}
+	if s.options.Register {
+		errs = append(errs, s.unregister(ctx))
+	}
 	if s.forwarder != nil {
-		errs = append(errs, s.forwarder.close())
+		if err := s.forwarder.close(); !errors.Is(err, net.ErrClosed) { // It may be cut already.
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

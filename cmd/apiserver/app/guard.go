@@ -98,7 +98,7 @@ func (o *guardOptions) run(ctx context.Context) error {
 func recordWithdrawal(ctx context.Context, client kubernetes.Interface, namespace string, s *apiregistrationv1.APIService, why string) error {
 	now := clock.RealClock{}.Now()
 	event := &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{GenerateName: ownName + "-guard.", Namespace: namespace},
+		ObjectMeta:          metav1.ObjectMeta{GenerateName: ownName + "-guard-", Namespace: namespace},
 		EventTime:           metav1.NewMicroTime(now),
 		ReportingController: "gc.winnow.dev/guard", ReportingInstance: ownName + "-guard",
 		Type: corev1.EventTypeWarning, Reason: "APIServiceWithdrawn", Action: "Withdraw",

@@ -52,6 +52,9 @@ func NewOptions() *Options {
 	// Without a certificate, a self-signed one is created in memory, because the root file system may be read-only.
 	recommended.SecureServing.ServerCert.CertDirectory = ""
 	recommended.SecureServing.ServerCert.PairName = ""
+	// With HTTP/2, a replica that ends cannot tell the one connection that kube-apiserver has to it in time that it closes: what is written at
+	// that moment is lost. With HTTP/1.1, each answer says whether another request may follow.
+	recommended.SecureServing.DisableHTTP2Serving = true
 	recommended.CoreAPI = nil // see clusterConfig
 	recommended.EgressSelector = nil
 	recommended.Traces = nil

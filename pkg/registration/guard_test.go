@@ -1,0 +1,134 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// guarded is a Guard whose Run is played by its test, and the APIService that it guards.
+type guarded struct {
+	*Guard
+	services *services
+	clock    *clocktesting.FakeClock
+	asked    error
+	told     int
+}
+
+func newGuarded() *guarded {
+	g := &guarded{
+		services: &services{stored: &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: Name, UID: "1", ResourceVersion: "1"}}},
+		clock:    clocktesting.NewFakeClock(noon), asked: apierrors.NewServiceUnavailable("no replica"),
+	}
+	g.Guard = &Guard{
+		APIServices: g.services, After: 10 * time.Minute, Clock: g.clock,
+		Ask:       func(context.Context) error { return g.asked },
+		Withdrawn: func(context.Context, *apiregistrationv1.APIService, string) { g.told++ },
+	}
+	return g
+}
+
+// lookFor looks every ten seconds for a while, and reports whether the APIService is still there.
+func (g *guarded) lookFor(d time.Duration) bool {
+	for ; d > 0; d -= guardEvery {
+		_ = g.look(quiet)
+		g.clock.Step(guardEvery)
+	}
+	return g.services.stored != nil
+}
+
+// TestWithdraw: without any answer for ten minutes, and not a look earlier.
+func TestWithdraw(t *testing.T) {
+	g := newGuarded()
+	if !g.lookFor(10 * time.Minute) {
+		t.Fatal("withdrawn too early")
+	}
+	if g.lookFor(guardEvery) || g.told != 1 {
+		t.Errorf("not withdrawn; told %d times", g.told)
+	}
+	if g.lookFor(time.Hour); g.told != 1 {
+		t.Error("withdrawn when there was nothing")
+	}
+}
+
+// TestNotWithdrawn: one answer, or not knowing, in nine minutes each, keeps the APIService for ever.
+func TestNotWithdrawn(t *testing.T) {
+	refused := errors.New("connection refused")
+	for name, c := range map[string]struct{ begin, end func(*guarded) }{
+		"available": {func(g *guarded) { g.services.answered = true }, func(g *guarded) { g.services.answered = false }},
+		"an answer": {func(g *guarded) { g.asked = nil }, nil},
+		"an answer that the guard may not see": {
+			func(g *guarded) {
+				g.asked = apierrors.NewForbidden(apiregistrationv1.Resource("apiservices"), Name, refused)
+			}, nil,
+		},
+		"an error of Winnow":          {func(g *guarded) { g.asked = apierrors.NewInternalError(refused) }, nil},
+		"too many requests":           {func(g *guarded) { g.asked = apierrors.NewTooManyRequests("later", 1) }, nil},
+		"kube-apiserver goes away":    {func(g *guarded) { g.asked = refused }, nil},
+		"kube-apiserver is not there": {func(g *guarded) { g.services.err = refused }, func(g *guarded) { g.services.err = nil }},
+		"the guard was stopped":       {func(g *guarded) { g.clock.Step(2 * guardPause) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGuarded()
+			unanswered := g.asked
+			for range 5 {
+				if !g.lookFor(9 * time.Minute) {
+					t.Fatal("withdrawn")
+				}
+				c.begin(g)
+				_ = g.look(quiet)
+				if g.asked = unanswered; c.end != nil {
+					c.end(g)
+				}
+			}
+		})
+	}
+}
+
+// TestUnanswered: what kube-apiserver says for a server that does not answer.
+func TestUnanswered(t *testing.T) {
+	for name, err := range map[string]error{
+		"no endpoints": apierrors.NewServiceUnavailable("no endpoints"),
+		"a timeout":    apierrors.NewTimeoutError("no answer", 1),
+		"504":          apierrors.NewGenericServerResponse(http.StatusGatewayTimeout, "get", apiregistrationv1.Resource("apiservices"), Name, "", 0, true),
+	} {
+		g := newGuarded()
+		if g.asked = err; g.answers(quiet) {
+			t.Errorf("%s is an answer", name)
+		}
+	}
+	hung := newGuarded()
+	ctx, cancel := context.WithCancel(quiet)
+	hung.Ask = func(context.Context) error { cancel(); return context.Canceled }
+	if hung.answers(ctx) {
+		t.Error("a request that hangs is an answer")
+	}
+}
+
+// TestChanged: what changes while it is looked at is looked at again.
+func TestChanged(t *testing.T) {
+	g := newGuarded()
+	g.lookFor(9*time.Minute + 50*time.Second)
+	g.Ask = func(context.Context) error {
+		g.services.stored.ResourceVersion = "2"
+		return g.asked
+	}
+	g.clock.Step(guardEvery)
+	if err := g.look(quiet); err != nil || g.services.stored == nil || g.told != 0 {
+		t.Errorf("withdrawn: %v; %v", g.services.stored == nil, err)
+	}
+	g.Ask = func(context.Context) error { return g.asked }
+	if g.lookFor(guardEvery) {
+		t.Error("not withdrawn once it does not change")
+	}
+}
