@@ -7,31 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/poll"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
-
-const guardUser = "system:serviceaccount:" + winnow.Namespace + ":winnow-guard"
-
-// guard starts the guard with the rights of artifacts/install.
-func guard(t *testing.T, after time.Duration) *cluster.Process {
-	t.Helper()
-	kubectl(t, "apply", "-f", "../../artifacts/install/30-guard.yaml")
-	kubeconfig, err := shared.KubeconfigFor(guardUser, "system:serviceaccounts", "system:serviceaccounts:"+winnow.Namespace)
-	must(t, err)
-	p, err := shared.Run(whole, "guard", binary, []string{"guard", "--kubeconfig=" + kubeconfig, "--withdraw-after=" + after.String()}, nil)
-	must(t, err)
-	t.Cleanup(func() { must(t, p.Stop()) })
-	return p
-}
 
 // TestAbsence: when no replica answers any more, namespaces can be deleted after a while. When one comes back, it is served again, with all
 // policies. While one replica answers, nothing is withdrawn.
 func TestAbsence(t *testing.T) {
 	const after = 20 * time.Second
 	s := start(t, 2)
-	guard(t, after)
+	guard, err := s.StartGuard(whole, after)
+	must(t, err)
+	t.Cleanup(func() { must(t, guard.Stop()) })
 	kubectl(t, "create", "namespace", "absence")
 	kubectl(t, "create", "namespace", "unwanted")
 	kubectl(t, "apply", "-n", "absence", "-f", "../../artifacts/examples/preview.yaml")

@@ -27,7 +27,7 @@ const (
 	apiService = "apiservice/v1alpha1.gc.winnow.dev"
 	secret     = "secret/winnow-certificates"
 	// waitMost is how long something may take that is not measured.
-	waitMost = 2 * time.Minute
+	waitMost = 5 * time.Minute
 	rate     = 50 // requests a second
 )
 
@@ -114,22 +114,11 @@ func underLoad(t *testing.T, do func()) {
 	kubectl(t, "create", "namespace", namespace)
 	l, err := load.New(shared.RESTConfig(), namespace)
 	must(t, err)
-	ctx, stop := context.WithCancel(whole)
-	defer stop()
-	type outcome struct {
-		load.Result
-		err error
-	}
-	ended := make(chan outcome, 1)
-	go func() {
-		result, err := l.Run(ctx, rate)
-		ended <- outcome{result, err}
-	}()
+	end := l.Start(whole, rate)
 	do()
-	stop()
-	got := <-ended
-	must(t, got.err)
-	t.Log(got.Result)
+	got, err := end()
+	must(t, err)
+	t.Log(got)
 	if got.Requests == 0 || got.Written == 0 || got.Seen == 0 {
 		t.Error("there was no load")
 	}

@@ -48,6 +48,9 @@ type options struct {
 
 	unusedNamespaces, podEvents int
 
+	rotation, withdrawAfter time.Duration
+	restarts                int
+
 	throughput, scale numbers
 	apart, fsync      bool
 }
@@ -74,6 +77,9 @@ var measurements = []struct {
 	{"candidates", measureCandidates},
 	{"etiquette", measureEtiquette},
 	{"large", measureLarge},
+	{"rotation", measureRotation},
+	{"restarts", measureRestarts},
+	{"absence", measureAbsence},
 }
 
 func main() {
@@ -150,6 +156,9 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.podEvents, "pod-events", 2000, "unused: Pods that are updated, created and deleted each time")
 	flags.IntVar(&o.candidates, "candidates", 100_000, "candidates: how many there are")
 	flags.IntVar(&o.large, "large", 300, "large: ConfigMaps of a megabyte")
+	flags.DurationVar(&o.rotation, "rotation", 5*time.Minute, "rotation: how long")
+	flags.IntVar(&o.restarts, "restarts", 10, "restarts: of replicas in turn, over HTTP/1.1 and over HTTP/2")
+	flags.DurationVar(&o.withdrawAfter, "withdraw-after", time.Minute, "absence: --withdraw-after of the guard")
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(
 		&o.apart,

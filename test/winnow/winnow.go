@@ -106,6 +106,24 @@ func (s *Server) start(ctx context.Context) error {
 // Port is where the aggregator reaches the replicas on localhost.
 func (s *Server) Port() int { return s.forwarder.port() }
 
+// StartGuard starts the guard beside the replicas, with the rights of artifacts/install. It ends with the cluster.
+func (s *Server) StartGuard(ctx context.Context, withdrawAfter time.Duration) (*cluster.Process, error) {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := s.cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "artifacts", "install", "30-guard.yaml")); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := s.cluster.KubeconfigFor(User+"-guard", "system:serviceaccounts", "system:serviceaccounts:"+Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return s.cluster.Run(ctx, "guard", s.options.Binary, []string{
+		"guard", "--kubeconfig=" + kubeconfig, "--withdraw-after=" + withdrawAfter.String(),
+	}, nil)
+}
+
 // Cut closes the way from the aggregator to the replicas for good, as a firewall does.
 func (s *Server) Cut() { _ = s.forwarder.close() }
 

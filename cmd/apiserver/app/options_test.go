@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 		"--protected-namespaces=a,b-c":      "",
 		"--protected-namespaces=a,B":        `"B" is no name of a namespace`,
 		"--leader-elect-lease-duration=10s": "--leader-elect-lease-duration (10s) must be longer than --leader-elect-renew-deadline (10s)",
-		"--leader-elect-renew-deadline=2s":  "--leader-elect-renew-deadline (2s) must be longer than 1.2 times --leader-elect-retry-period (2s)",
+		"--leader-elect-retry-period=9s":    "--leader-elect-renew-deadline (10s) must be longer than 1.2 times --leader-elect-retry-period (9s)",
 		"--leader-elect-retry-period=0s":    "--leader-elect-retry-period is 0s",
 		"--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms": "at least 1s",
 		"--leader-elect-resource-lock=endpoints":                          `--leader-elect-resource-lock is "endpoints"`,

@@ -58,6 +58,25 @@ func New(config *rest.Config, namespace string) (*Load, error) {
 	return &Load{client: client, url: url, seen: map[string]bool{}}, nil
 }
 
+// Start runs the load in the background, until the function that it returns is called.
+func (l *Load) Start(ctx context.Context, rate int) (end func() (Result, error)) {
+	ctx, stop := context.WithCancel(ctx)
+	type outcome struct {
+		result Result
+		err    error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		result, err := l.Run(ctx, rate)
+		ended <- outcome{result, err}
+	}()
+	return func() (Result, error) {
+		stop()
+		got := <-ended
+		return got.result, got.err
+	}
+}
+
 // Run sends rate requests a second until ctx ends, reads and writes in turn, and watches meanwhile.
 func (l *Load) Run(ctx context.Context, rate int) (Result, error) {
 	version, err := l.create(ctx)
