@@ -115,6 +115,10 @@ var separations = []struct {
 	never: []string{"./pkg/registry", "./pkg/apiserver", "./pkg/controller"},
 	why:   "storage does not depend on the kinds that it stores",
 }, {
+	from:  []string{"./pkg/certificates", "./pkg/registration"},
+	never: []string{"./pkg/registry", "./pkg/apiserver", "./pkg/controller", "./pkg/storage"},
+	why:   "how Winnow is reached does not depend on what it does",
+}, {
 	from:  []string{"./pkg", "./cmd"},
 	never: []string{"./test", "./hack"},
 	why:   "the released program does not depend on tests or tools",
