@@ -119,7 +119,7 @@ soak: build programs ## Run everything at once for twenty minutes and compare Wi
 	@exec bin/soak $(SOAKFLAGS)
 
 .PHONY: verify
-verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-metrics-docs verify-api-docs verify-fmt verify-lint ## Run all checks below
+verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-metrics-docs verify-api-docs verify-manifests verify-fmt verify-lint ## Run all checks below
 
 .PHONY: verify-codegen
 verify-codegen: ## Check that generated code is up to date
@@ -157,6 +157,10 @@ verify-metrics-docs: ## Check that docs/metrics.md is what pkg/controller/metric
 verify-api-docs: ## Check that docs/reference/api.md is what the types of pkg/apis say
 	hack/verify-api-docs.sh
 
+.PHONY: verify-manifests
+verify-manifests: ## Check that the manifests in artifacts, and the README of the chart, are what the chart says
+	hack/verify-manifests.sh
+
 .PHONY: verify-docs
 verify-docs: build programs ## Run the commands of the documentation on real clusters, and check that they print what it shows; three minutes
 	go run ./hack/docs-commands $(DOCSFLAGS)
@@ -166,11 +170,15 @@ update-docs: build programs ## Run the commands of the documentation on real clu
 	go run ./hack/docs-commands -update $(DOCSFLAGS)
 
 .PHONY: update
-update: update-codegen update-fmt ## Run all updates below
+update: update-codegen update-manifests update-fmt ## Run all updates below
 
 .PHONY: update-codegen
 update-codegen: ## Generate code from pkg/apis
 	hack/update-codegen.sh
+
+.PHONY: update-manifests
+update-manifests: ## Make the manifests in artifacts, and the README of the chart, from the chart
+	hack/update-manifests.sh
 
 .PHONY: update-fmt
 update-fmt: ## Format all Go code

@@ -88,11 +88,6 @@ func (r *runner) open(ctx context.Context, c *cluster.Cluster, root string) (err
 	if err := os.CopyFS(filepath.Join(r.folder, "artifacts"), os.DirFS("artifacts")); err != nil {
 		return err
 	}
-	for _, name := range []string{"certificates.sh", "register.sh"} {
-		if err := os.Chmod(filepath.Join(r.folder, "artifacts", name), 0o755); err != nil {
-			return err
-		}
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err

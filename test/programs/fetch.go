@@ -216,8 +216,11 @@ func runs(ctx context.Context, p program) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	args := []string{"--version"}
-	if p.name == Kubectl {
+	switch p.name {
+	case Kubectl:
 		args = []string{"version", "--client"}
+	case Helm:
+		args = []string{"version"}
 	}
 	if out, err := exec.CommandContext(ctx, p.temporary(), args...).CombinedOutput(); err != nil {
 		return unavailable("the official build of %s does not run here: %w: %s", p, err, out)

@@ -36,6 +36,9 @@ const (
 	Kwok              = "kwok"
 )
 
+// Helm installs the chart in tests. It is no part of a cluster.
+const Helm = "helm"
+
 // All are the programs of a whole cluster.
 var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Kubectl, Kwok}
 
@@ -81,6 +84,14 @@ var pins = []*pin{{
 	packages: map[string]string{Kwok: "sigs.k8s.io/kwok/cmd/kwok"},
 	ldflags:  stripped,
 	address:  "https://github.com/kubernetes-sigs/kwok/releases/download/{version}/kwok-{os}-{arch}",
+}, {
+	name:     "helm",
+	project:  "Helm",
+	module:   "helm.sh/helm/v4",
+	packages: map[string]string{Helm: "helm.sh/helm/v4/cmd/helm"},
+	ldflags:  stripped,
+	// checksums.txt has none of these yet, so that it is built.
+	address: "https://get.helm.sh/helm-{version}-{os}-{arch}.tar.gz",
 }}
 
 func stripped(string) (string, error) { return "-s -w", nil }
