@@ -84,6 +84,7 @@ imagePullSecrets:
 {{- toYaml . | nindent 0 }}
 {{- end }}
 {{- with .Values.priorityClassName }}
+# While no replica answers, no namespace of the cluster can be deleted: Winnow comes before workloads.
 priorityClassName: {{ . }}
 {{- end }}
 {{- with .Values.nodeSelector }}

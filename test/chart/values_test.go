@@ -1,0 +1,159 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// TestRefusals: a wrong value is refused, with a message that names it.
+func TestRefusals(t *testing.T) {
+	for values, want := range map[string]string{
+		"replica=1":                               "additional properties 'replica' not allowed",
+		"image.digst=sha256:0":                    "at '/image': additional properties 'digst' not allowed",
+		"optional.referrer=true":                  "at '/optional': additional properties 'referrer' not allowed",
+		"guard.resources.request.cpu=1":           "at '/guard/resources': additional properties 'request' not allowed",
+		"size=huge":                               "at '/size': value must be one of 'small', 'medium', 'large'",
+		"replicas=-1":                             "at '/replicas': minimum: got -1, want 0",
+		"replicas=two":                            "at '/replicas': got string, want integer",
+		"image.repository=":                       "at '/image/repository': minLength: got 0, want 1",
+		"image.repository=example.org/winnow@sha": "at '/image/repository': 'example.org/winnow@sha' does not match pattern",
+		"image.tag=v 1":                           "at '/image/tag': 'v 1' does not match pattern",
+		"image.digest=0123":                       "at '/image/digest': '0123' does not match pattern",
+		"image.pullPolicy=always":                 "at '/image/pullPolicy': value must be one of",
+		"startSuspended=please":                   "at '/startSuspended': got string, want boolean",
+		"protectedNamespaces=argocd":              "at '/protectedNamespaces': got string, want array",
+		"protectedNamespaces={Argo_CD}":           "at '/protectedNamespaces/0': 'Argo_CD' does not match pattern",
+		"defaultHoldAbove=-2":                     "at '/defaultHoldAbove': minimum: got -2, want -1",
+		"extraArgs={concurrent-deletions=1}":      "at '/extraArgs/0': 'concurrent-deletions=1' does not match pattern",
+		"logging.format=xml":                      "at '/logging/format': value must be one of 'json', 'text'",
+		"guard.withdrawAfter=10 minutes":          "at '/guard/withdrawAfter': '10 minutes' does not match pattern",
+		"port=443":                                "at '/port': minimum: got 443, want 1,024",
+		"podLabels.app\\.kubernetes\\.io/name=x":  "at '/podLabels/app.kubernetes.io~1name': false schema",
+		"certificates.source=vault":               "at '/certificates/source': value must be one of 'own', 'certManager', 'secret'",
+		"certificates.source=secret":              `certificates.secretName is empty: set it to a Secret with tls.crt, tls.key and ca.crt`,
+		"certificates.secretName=tls":             `certificates.secretName is set, and certificates.source is "own": set the source to "secret"`,
+		"register=false":                          `register is false, so you apply the APIService yourself`,
+		"optional.referrers=true":                 "optional.referrers needs optional.moreResources: set both to true",
+		"networkPolicy.enabled=true,hostNetwork=true": "networkPolicy.enabled has no effect with hostNetwork",
+	} {
+		_, stderr, err := tryHelm(t, "template", "winnow", chart, "--namespace", namespace, "--set", values)
+		if err == nil || !strings.Contains(stderr, want) {
+			t.Errorf("--set %s: error %v, want %q in\n%s", values, err, want, stderr)
+		}
+	}
+	if _, stderr, err := tryHelm(t, "template", "winnow", chart, "--kube-version", "1.33.4"); err == nil ||
+		!strings.Contains(stderr, "chart requires kubeVersion: >=1.34.0-0 which is incompatible with Kubernetes v1.33.4") {
+		t.Errorf("an old cluster: error %v\n%s", err, stderr)
+	}
+}
+
+// schema is as much of JSON schema as the chart uses.
+type schema struct {
+	Ref                  string             `json:"$ref"`
+	Defs                 map[string]*schema `json:"$defs"`
+	Type                 any
+	Properties           map[string]*schema
+	AdditionalProperties any
+	Enum                 []any
+}
+
+// UnmarshalJSON leaves a schema empty that is only true or false.
+func (s *schema) UnmarshalJSON(text []byte) error {
+	if text[0] != '{' {
+		return nil
+	}
+	type plain schema
+	return json.Unmarshal(text, (*plain)(s))
+}
+
+// TestSchemaFitsValues: values.schema.json knows exactly the values of values.yaml, and allows them; helm lint checks the latter.
+func TestSchemaFitsValues(t *testing.T) {
+	var values map[string]any
+	var root schema
+	read := func(file string, into any) {
+		content, err := os.ReadFile(filepath.Join(chart, file))
+		if err == nil {
+			err = yaml.Unmarshal(content, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("values.yaml", &values)
+	read("values.schema.json", &root)
+	delete(root.Properties, "global") // every chart has it
+	for _, fault := range compare("", values, &root, root.Defs) {
+		t.Error(fault)
+	}
+	values["added"], values["logging"].(map[string]any)["format"] = 1, 1
+	delete(values, "size")
+	if faults := compare("", values, &root, root.Defs); len(faults) != 3 {
+		t.Errorf("three faults are %q", faults)
+	}
+}
+
+// compare says what only one of values and schema has.
+func compare(path string, value any, s *schema, defs map[string]*schema) (faults []string) {
+	if s == nil {
+		return []string{path + " is not in values.schema.json"}
+	}
+	if name, isRef := strings.CutPrefix(s.Ref, "#/$defs/"); isRef {
+		s = defs[name]
+	}
+	object, isObject := value.(map[string]any)
+	switch {
+	case isObject && len(object) == 0: // what users may fill
+	case isObject && s.AdditionalProperties == false:
+		for name := range s.Properties {
+			if _, ok := object[name]; !ok {
+				faults = append(faults, fmt.Sprintf("%s/%s is not in values.yaml", path, name))
+			}
+		}
+		for name, inner := range object {
+			faults = append(faults, compare(path+"/"+name, inner, s.Properties[name], defs)...)
+		}
+	case s.Type == nil && !slices.Contains(s.Enum, value):
+		faults = append(faults, fmt.Sprintf("%s is %v, want one of %v", path, value, s.Enum))
+	}
+	return faults
+}
+
+var sizeRow = regexp.MustCompile(`(?m)^\| ([\d,]+) \| [\d,]+ MB \| [\d,]+ MB \| (\d+Mi) \| (\d+Mi) \|$`)
+
+// TestSizes: the sizes of the chart are the rows of docs/install.md.
+func TestSizes(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	for _, row := range sizeRow.FindAllStringSubmatch(string(page), -1) {
+		rows[row[1]] = row[2:]
+	}
+	for size, documented := range map[string]string{"small": "100,000", "medium": "300,000", "large": "1,000,000"} {
+		row := rows[documented]
+		if row == nil {
+			t.Fatalf("docs/install.md has no row for %s", documented)
+		}
+		want := fmt.Sprintf("          requests: {cpu: 50m, memory: %s}\n          limits: {memory: %s}\n", row[0], row[1])
+		if out := render(t, "--set=size="+size, "--show-only=templates/server.yaml"); !strings.Contains(out, want) {
+			t.Errorf("size %s, want\n%s in\n%s", size, want, out)
+		}
+	}
+	// As much again for after: Unused as the page says.
+	added := regexp.MustCompile(`add (\d+)Mi to the request and (\d+)Mi\s+to the limit`).FindStringSubmatch(string(page))
+	if added == nil || added[1] != "96" || added[2] != "192" {
+		t.Errorf("docs/install.md adds %q for unused objects, the chart 96 and 192", added)
+	}
+}
