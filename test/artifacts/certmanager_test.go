@@ -7,19 +7,21 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
+	"path"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// TestCertManagerFits checks by name that what cert-manager makes is what the server mounts and the APIService trusts;
-// there is no cert-manager to ask here.
+// TestCertManagerFits checks by name that Winnow reads the files that cert-manager makes; there is no cert-manager to ask here.
 func TestCertManagerFits(t *testing.T) {
-	certificate := find(t, "../../artifacts/cert-manager", "Certificate", "winnow-serving-cert")
+	built := kubectl(t, "kustomize", "../../artifacts/cert-manager")
+	certificate := find(t, built, "Certificate", "winnow-serving-cert")
 	if got := certificate.GetNamespace(); got != namespace {
 		t.Errorf("the Certificate is in namespace %q, want %q", got, namespace)
 	}
@@ -28,58 +30,41 @@ func TestCertManagerFits(t *testing.T) {
 		t.Errorf("the Certificate is for %q, kube-apiserver asks for winnow.winnow-system.svc", names)
 	}
 	made, _, _ := unstructured.NestedString(certificate.Object, "spec", "secretName")
-	volumes, _, _ := unstructured.NestedSlice(find(t, install, "Deployment", "winnow").Object, "spec", "template", "spec", "volumes")
-	if len(volumes) != 1 {
-		t.Fatalf("the Deployment has %d volumes, want the Secret alone", len(volumes))
+
+	deployment := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, built, "Deployment", "winnow").Object, deployment); err != nil {
+		t.Fatal(err)
 	}
-	if mounted, _, _ := unstructured.NestedString(volumes[0].(map[string]any), "secret", "secretName"); mounted != made {
-		t.Errorf("the Deployment mounts Secret %q, the Certificate makes %q", mounted, made)
+	pod := deployment.Spec.Template.Spec
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret.SecretName != made || pod.Volumes[0].Secret.Items != nil {
+		t.Fatalf("the Deployment has the volumes %v, want all of Secret %q", pod.Volumes, made)
 	}
-	const apiService, inject = "v1alpha1.gc.winnow.dev", "cert-manager.io/inject-ca-from"
-	plain, injected := find(
-		t,
-		"../../artifacts",
-		"APIService",
-		apiService,
-	), find(
-		t,
-		"../../artifacts/cert-manager",
-		"APIService",
-		apiService,
-	)
-	if got, want := injected.GetAnnotations()[inject], namespace+"/"+certificate.GetName(); got != want {
-		t.Errorf("the APIService asks for the authority of %q, want %q", got, want)
+	container := pod.Containers[0]
+	if len(container.VolumeMounts) != 1 || container.VolumeMounts[0].Name != pod.Volumes[0].Name {
+		t.Fatalf("the Deployment mounts %v", container.VolumeMounts)
 	}
-	injected.SetAnnotations(nil)
-	if diff := cmp.Diff(plain, injected); diff != "" {
-		t.Errorf("without cert-manager, the APIService differs in more than the annotation (-without +with):\n%s", diff)
+	for flag, key := range map[string]string{"--tls-cert-file": "tls.crt", "--tls-private-key-file": "tls.key", "--tls-ca-file": "ca.crt"} {
+		if want := flag + "=" + path.Join(container.VolumeMounts[0].MountPath, key); !slices.Contains(container.Args, want) {
+			t.Errorf("the Deployment has the flags %q, want %s", container.Args, want)
+		}
+	}
+	if strings.Contains(built, "winnow:certificates") {
+		t.Error("Winnow may write Secrets, which it need not with cert-manager")
 	}
 }
 
-// find returns an object of the manifests in dir.
-func find(t *testing.T, dir, kind, name string) *unstructured.Unstructured {
+// find returns an object of manifests.
+func find(t *testing.T, manifests, kind, name string) *unstructured.Unstructured {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(manifests)), 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			t.Fatalf("there is no %s %s", kind, name)
+		} else if err != nil {
 			t.Fatal(err)
 		}
-		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
-			object := &unstructured.Unstructured{}
-			if err := decoder.Decode(object); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if object.GetKind() == kind && object.GetName() == name {
-				return object
-			}
+		if object.GetKind() == kind && object.GetName() == name {
+			return object
 		}
 	}
-	t.Fatalf("there is no %s %s in %s", kind, name, dir)
-	return nil
 }

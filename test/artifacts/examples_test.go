@@ -72,7 +72,7 @@ func serveWorkflows(t *testing.T) (undo func()) {
 		kubectl(t, "delete", "namespace", "example-workflows")
 		kubectl(t, "delete", "clusterrole", "winnow:"+platforms.Workflows.Name())
 		eventually(t, func() error { // Kubernetes aggregates roles with a delay.
-			if has := verbs(t, "default", platforms.Workflows.Group, platforms.Workflows.Plural); has != "" {
+			if has := verbs(t, "winnow", "default", platforms.Workflows.Group, platforms.Workflows.Plural); has != "" {
 				return fmt.Errorf("it may still %s workflows", has)
 			}
 			return nil
@@ -90,7 +90,7 @@ func grantReferrers(t *testing.T) (undo func()) {
 	kubectl(t, "label", "clusterrole", role, gc.LabelAggregate+"=true")
 	becomes := func(want string) {
 		eventually(t, func() error { // Kubernetes aggregates roles with a delay.
-			if has := verbs(t, "default", "", "secrets"); has != want {
+			if has := verbs(t, "winnow", "default", "", "secrets"); has != want {
 				return fmt.Errorf("it may %q Secrets, want %q", has, want)
 			}
 			return nil

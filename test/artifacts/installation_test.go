@@ -4,77 +4,65 @@
 package artifacts
 
 import (
-	"bytes"
 	"context"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/programs"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
+
+const apiService = "apiservice/v1alpha1.gc.winnow.dev"
 
 // installation runs the commands of docs/install.md in a copy of the manifests, while namespaces are deleted beside it.
 type installation struct {
 	t       *testing.T
 	cluster *cluster.Cluster
-	dir     string            // has the folder artifacts
-	instead map[string]string // paths in commands that are replaced by others
-	serving winnow.Certificate
+	dir     string // has the folder artifacts
+	helm    string // the folder of the program
 }
 
 func newInstallation(t *testing.T, c *cluster.Cluster) *installation {
 	t.Helper()
-	i := &installation{t: t, cluster: c, dir: t.TempDir(), instead: map[string]string{}}
+	paths, err := programs.Provide(t.Context(), os.Stderr, programs.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &installation{t: t, cluster: c, dir: t.TempDir(), helm: filepath.Dir(paths[programs.Helm])}
 	if err := os.CopyFS(filepath.Join(i.dir, "artifacts"), os.DirFS("../../artifacts")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Dir(i.binary()), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := winnow.Build(t.Context(), i.binary(), false, os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	i.deleteNamespaces()
 	return i
 }
 
-// binary is where artifacts/certificates.sh looks for Winnow.
-func (i *installation) binary() string { return filepath.Join(i.dir, "bin", "winnow-apiserver") }
-
-// documented are the commands of the first block below a heading.
-func (i *installation) documented(heading string) []string {
-	i.t.Helper()
-	return i.documentedBlock(heading, 0)
-}
-
 var consoleBlock = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
 
-func (i *installation) documentedBlock(heading string, block int) []string {
+// documented are the commands of the first block below a heading of docs/install.md.
+func (i *installation) documented(heading string) []string {
 	i.t.Helper()
 	page, err := os.ReadFile("../../docs/install.md")
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(page), "\n## "+heading+"\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	blocks := consoleBlock.FindAllStringSubmatch(section, -1)
-	if !found || len(blocks) <= block {
-		i.t.Fatalf("docs/install.md has no block %d of commands below %q", block, heading)
+	_, section, found := strings.Cut(string(page), "\n"+heading+"\n")
+	block := consoleBlock.FindStringSubmatch(section)
+	if !found || block == nil {
+		i.t.Fatalf("docs/install.md has no commands below %q", heading)
 	}
-	return strings.Split(strings.TrimSpace(blocks[block][1]), "\n")
+	commands := strings.ReplaceAll(block[1], "\\\n", "")
+	return strings.Split(strings.TrimSpace(commands), "\n")
 }
 
 // deleteNamespaces creates a namespace and deletes it, over and over until the test ends, and once more after that. Each has to go.
@@ -108,130 +96,65 @@ func (i *installation) deleteNamespace() error {
 	return nil
 }
 
-// run runs a command and returns what it says.
-func (i *installation) run(command string) (string, error) {
-	for path, other := range i.instead {
-		command = strings.ReplaceAll(command, path, other)
-	}
-	cmd := exec.CommandContext(i.t.Context(), "bash", "-c", command)
-	cmd.Dir = i.dir
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+i.cluster.Kubeconfig(), "TIMEOUT=10s",
-		"PATH="+filepath.Dir(i.cluster.KubectlPath())+string(os.PathListSeparator)+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// must is run for a command that has to succeed.
-func (i *installation) must(command string) {
+// run runs the commands below a heading. All of them must succeed.
+func (i *installation) run(heading string) {
 	i.t.Helper()
-	if out, err := i.run(command); err != nil {
-		i.t.Fatalf("%s: %v\n%s", command, err, out)
-	}
-}
-
-// replace edits a manifest of the copy.
-func (i *installation) replace(manifest, old, replacement string) {
-	i.t.Helper()
-	path := filepath.Join(i.dir, "artifacts", manifest)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	if bytes.Count(text, []byte(old)) != 1 {
-		i.t.Fatalf("%s does not have exactly once:\n%s", manifest, old)
-	}
-	if err := os.WriteFile(path, bytes.Replace(text, []byte(old), []byte(replacement), 1), 0o600); err != nil {
-		i.t.Fatal(err)
+	for _, command := range i.documented(heading) {
+		cmd := exec.CommandContext(i.t.Context(), "bash", "-c", command)
+		cmd.Dir = i.dir
+		cmd.Env = append(os.Environ(), "HOME="+i.dir, "KUBECONFIG="+i.cluster.Kubeconfig(), "PATH="+strings.Join(
+			[]string{filepath.Dir(i.cluster.KubectlPath()), i.helm, os.Getenv("PATH")}, string(os.PathListSeparator)))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			i.t.Fatalf("%s: %v\n%s", command, err, out)
+		}
 	}
 }
 
 func (i *installation) kubectl(args ...string) string {
 	i.t.Helper()
-	out, stderr, err := i.cluster.Kubectl(i.t.Context(), args...)
+	out, _, err := i.cluster.Kubectl(i.t.Context(), args...)
 	if err != nil {
-		i.t.Fatalf("kubectl %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr)
+		i.t.Fatal(err)
 	}
 	return out
 }
 
-// get decodes an object of the namespace of Winnow.
-func (i *installation) get(resource, name string, into any) {
-	i.t.Helper()
-	if err := json.Unmarshal([]byte(i.kubectl("get", resource, name, "-n", namespace, "-o", "json")), into); err != nil {
-		i.t.Fatal(err)
-	}
-}
-
-// startWinnow runs Winnow as the kubelet would, with the flags of the Deployment and the certificate of the Secret, and lets the
-// manifest of the APIService name its port.
-func (i *installation) startWinnow() *winnow.Server {
+// startWinnow runs Winnow as the kubelet would, with the flags and the rights of the Deployment. kube-apiserver reaches the process by the
+// Service, which leads to this machine.
+func (i *installation) startWinnow() *cluster.Process {
 	i.t.Helper()
 	deployment := &appsv1.Deployment{}
-	i.get("deployment", "winnow", deployment)
-	var flags []string
-	for _, arg := range deployment.Spec.Template.Spec.Containers[0].Args {
-		if !strings.HasPrefix(arg, "--secure-port=") && !strings.HasPrefix(arg, "--tls-") { // paths and ports of the container
-			flags = append(flags, arg)
-		}
+	if err := json.Unmarshal([]byte(i.kubectl("get", "deployment", "winnow", "-n", namespace, "-o", "json")), deployment); err != nil {
+		i.t.Fatal(err)
 	}
-	server, err := winnow.Start(i.t.Context(), i.cluster, winnow.Options{Flags: flags, Binary: i.binary(), Installed: i.writeCertificate()})
+	i.kubectl("patch", "service", "winnow", "-n", namespace, "--type=merge",
+		`--patch={"spec": {"type": "ExternalName", "externalName": "localhost"}}`)
+	port, err := cluster.FreePort()
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	i.replace("apiservice.yaml", "    port: 443\n", fmt.Sprintf("    port: %d\n", server.Port()))
-	return server
-}
-
-// writeCertificate writes the Secret into files, as a volume has it.
-func (i *installation) writeCertificate() *winnow.Certificate {
-	i.t.Helper()
-	secret := &corev1.Secret{}
-	i.get("secret", "winnow-serving-cert", secret)
-	c := &i.serving
-	c.CertFile, c.KeyFile = filepath.Join(i.dir, "tls.crt"), filepath.Join(i.dir, "tls.key")
-	c.CAPEM = append(c.CAPEM, secret.Data["ca.crt"]...)
-	for path, key := range map[string]string{c.CertFile: "tls.crt", c.KeyFile: "tls.key"} {
-		if err := os.WriteFile(path, secret.Data[key], 0o600); err != nil {
-			i.t.Fatal(err)
-		}
-	}
-	return c
-}
-
-// servingCertificate is what the Secret holds, verified as kube-apiserver does: against the CA bundle of the APIService,
-// for the name of the Service.
-func (i *installation) servingCertificate() *x509.Certificate {
-	i.t.Helper()
-	secret := &corev1.Secret{}
-	i.get("secret", "winnow-serving-cert", secret)
-	block, _ := pem.Decode(secret.Data["tls.crt"])
-	if block == nil {
-		i.t.Fatal("the Secret has no PEM in tls.crt")
-	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
+	user := serviceAccount(deployment.Spec.Template.Spec.ServiceAccountName)
+	kubeconfig, err := i.cluster.KubeconfigFor(user.name, user.groups...)
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	bundle, err := base64.StdEncoding.DecodeString(
-		i.kubectl("get", "apiservice", "v1alpha1.gc.winnow.dev", "-o", "jsonpath={.spec.caBundle}"),
-	)
+	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1",
+		"--secure-port="+strconv.Itoa(port), "--service-port="+strconv.Itoa(port), "--shutdown-delay-duration=0s")
+	binary := filepath.Join(i.cluster.Dir, "winnow-apiserver")
+	if err := winnow.Build(i.t.Context(), binary, false, os.Stderr); err != nil {
+		i.t.Fatal(err)
+	}
+	process, err := i.cluster.Run(i.t.Context(), "installed", binary, args, nil)
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(bundle)
-	if _, err := certificate.Verify(x509.VerifyOptions{DNSName: "winnow.winnow-system.svc", Roots: roots}); err != nil {
-		i.t.Error(err)
-	}
-	if left := time.Until(certificate.NotAfter); left < 365*24*time.Hour {
-		i.t.Errorf("the certificate is valid for %s only", left)
-	}
-	return certificate
+	return process
 }
 
-// wantApart checks that the replicas are on different nodes.
+// wantApart checks that the replicas are on different nodes, and that the guard runs.
 func (i *installation) wantApart() {
 	i.t.Helper()
+	i.kubectl("rollout", "status", "deployment/winnow", "deployment/winnow-guard", "-n", namespace, "--timeout=1m")
 	nodes := strings.Fields(
 		i.kubectl("get", "pods", "-n", namespace, "-l", "app.kubernetes.io/name=winnow", "-o", "jsonpath={.items[*].spec.nodeName}"),
 	)

@@ -5,18 +5,26 @@ package artifacts
 
 import (
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/winnow-dev/winnow/test/cluster"
-	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// TestDocumentedOrder runs the commands of docs/install.md one after the other, the next one also when one fails, as somebody does
-// who pastes them into a shell. Whatever goes wrong, namespaces are deleted meanwhile.
-func TestDocumentedOrder(t *testing.T) {
+// ways are the headings of docs/install.md that say how to install, upgrade and uninstall.
+var ways = map[string]struct{ install, upgrade, uninstall, forget string }{
+	"helm":    {"### With Helm", "### Upgrade with Helm", "### Uninstall with Helm", "### Delete the policies too"},
+	"kubectl": {"### With kubectl", "### Upgrade with kubectl", "### Uninstall with kubectl", "### Delete the policies too"},
+}
+
+// TestDocumentedCommands runs the commands of docs/install.md on a cluster of its own. Whatever goes wrong, namespaces are deleted meanwhile.
+func TestDocumentedCommands(t *testing.T) {
 	c, err := cluster.Start(t.Context(), cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -26,132 +34,109 @@ func TestDocumentedOrder(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for _, tc := range []struct {
-		name string
-		edit func(*installation)
-		skip string // the command that is forgotten
-		want string // what the registration says
-	}{
-		{
-			name: "an image that cannot be pulled",
-			edit: func(i *installation) {
-				const template = "      labels:\n        app.kubernetes.io/part-of: winnow\n        app.kubernetes.io/name: winnow\n    spec:\n"
-				i.replace("install/20-server.yaml", template, "      annotations: {test.winnow.dev/run-for: never}\n"+template)
-				i.replace("install/20-server.yaml", "winnow-apiserver:v0.1.0", "no-such-image:v0.1.0")
-			},
-			want: "not registered: not all replicas are ready",
-		},
-		{name: "no certificate", skip: "certificates.sh", want: "not registered: there is no serving certificate"},
-		{
-			name: "a cluster of one node, where nothing answers",
-			edit: func(i *installation) { i.instead["artifacts/install/"] = "artifacts/one-node/" },
-			want: "so the APIService is deleted again: MissingEndpoints: ",
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name+", nothing answers", func(t *testing.T) {
+			// kwok says that the Pods are ready, but no process is behind them: as with an image that cannot be pulled, nobody registers.
 			i := newInstallation(t, c)
-			if tc.edit != nil {
-				tc.edit(i)
-			}
-			said := i.install(tc.skip)
-			if !strings.Contains(said, tc.want) {
-				t.Errorf("the registration said:\n%s\nwant %q", said, tc.want)
-			}
-			if left := i.kubectl("get", "apiservice", "v1alpha1.gc.winnow.dev", "--ignore-not-found"); left != "" {
+			i.run(way.install)
+			i.wantApart()
+			if left := i.kubectl("get", apiService, "--ignore-not-found"); left != "" {
 				t.Errorf("the APIService is there:\n%s", left)
 			}
-			i.uninstall()
+			i.run(way.uninstall)
+		})
+		t.Run(name+", all is well", func(t *testing.T) {
+			i := newInstallation(t, c)
+			i.run(way.install)
+			server := i.startWinnow()
+			i.wantServed()
+			first := i.servingCertificate()
+			i.kubectl("create", "namespace", "team-a")
+			i.run("### A first policy")
+			i.kubectl("wait", "-n", "team-a", "--for=condition=Ready", "--timeout=30s", "cup", "--all")
+
+			i.run(way.upgrade)
+			i.kubectl("delete", apiService) // what Winnow has registered, it registers again
+			i.wantServed()
+			if !i.servingCertificate().Equal(first) {
+				t.Error("upgrading changed the certificate")
+			}
+
+			// Winnow still runs when its rights are gone, as Pods do that end.
+			i.run(way.uninstall)
+			i.kubectl("wait", "--for=delete", "--timeout=1m", apiService)
+			if err := errors.Join(server.Signal(syscall.SIGTERM), ended(server)); err != nil {
+				t.Error(err)
+			}
+			i.wantPolicyKept()
+			i.run(way.forget)
+			if left := i.kubectl("get", "crd", "-o", "name"); strings.Contains(left, "winnow") {
+				t.Errorf("left of Winnow:\n%s", left)
+			}
+			i.kubectl("delete", "namespace", "team-a")
 		})
 	}
-	t.Run("all is well", func(t *testing.T) { installWell(t, newInstallation(t, c)) })
 }
 
-// install runs the documented commands but for the one that is skipped, and returns what the last one said.
-func (i *installation) install(skip string) string {
-	i.t.Helper()
-	var said string
-	for _, command := range i.documented("Install") {
-		if skip != "" && strings.Contains(command, skip) {
-			continue
-		}
-		said, _ = i.run(command)
-	}
-	return said
-}
-
-// uninstall runs the documented commands. All of them must succeed.
-func (i *installation) uninstall() {
-	i.t.Helper()
-	for block := range 2 {
-		for _, command := range i.documentedBlock("Uninstall", block) {
-			if strings.HasPrefix(command, "kubectl delete apiservice") {
-				command += " --ignore-not-found"
-			}
-			i.must(command)
-		}
-	}
-}
-
-// installWell installs, with a process of Winnow in the place of the Pods, then renews, upgrades and uninstalls.
-func installWell(t *testing.T, i *installation) {
-	const ns = "order"
-	i.replace("install/20-server.yaml", `  selector:
-    app.kubernetes.io/name: winnow
-  ports:
-  - name: https
-    port: 443
-    targetPort: https
-`, "  type: ExternalName\n  externalName: localhost\n")
-	var server *winnow.Server
-	for _, command := range i.documented("Install") {
-		if strings.Contains(command, "register.sh") {
-			server = i.startWinnow()
-		}
-		i.must(command)
-	}
-	i.wantApart()
-	i.kubectl("create", "namespace", ns)
-	i.must("kubectl apply -n " + ns + " -f artifacts/examples/preview.yaml")
-	i.kubectl("wait", "-n", ns, "--for=condition=Ready", "--timeout=30s", "cup", "--all")
-
-	first := i.servingCertificate()
-	for _, command := range i.documented("Upgrading") {
-		i.must(command)
-	}
-	if !i.servingCertificate().Equal(first) {
-		t.Error("upgrading changed the certificate")
-	}
-	i.must("artifacts/certificates.sh")
-	renewed := i.servingCertificate()
-	if renewed.Equal(first) {
-		t.Error("the second run of certificates.sh did not renew the certificate")
-	}
-	wantExpiry(t, server.Replicas[0], first)
-	i.writeCertificate() // as the kubelet does
-	wantExpiry(t, server.Replicas[0], renewed)
-	i.kubectl("wait", "--for=condition=Available", "--timeout=60s", "apiservice/v1alpha1.gc.winnow.dev")
-	i.kubectl("wait", "-n", ns, "--for=condition=Ready", "--timeout=30s", "cup", "--all")
-
-	if err := server.Stop(); err != nil { // also deletes the APIService
-		t.Error(err)
-	}
-	i.uninstall()
-}
-
-// wantExpiry waits until the metric of the replica tells until when this certificate is valid.
-func wantExpiry(t *testing.T, r *winnow.Replica, certificate *x509.Certificate) {
-	t.Helper()
-	const name = "\nwinnow_serving_certificate_expiration_timestamp_seconds "
-	eventually(t, func() error {
-		all, err := r.Get(t.Context(), "/metrics")
-		if err != nil {
-			return err
-		}
-		_, value, _ := strings.Cut(all, name)
-		value, _, _ = strings.Cut(value, "\n")
-		if seconds, err := strconv.ParseFloat(value, 64); err != nil || seconds != float64(certificate.NotAfter.Unix()) {
-			return fmt.Errorf("the metric is %q (error %w), want %d", value, err, certificate.NotAfter.Unix())
-		}
+// ended waits until the process has ended.
+func ended(p *cluster.Process) error {
+	select {
+	case <-p.Done():
 		return nil
-	})
+	case <-time.After(30 * time.Second):
+		return errors.New("winnow does not end")
+	}
+}
+
+// wantServed waits until Winnow has registered itself, and kube-apiserver reaches it.
+func (i *installation) wantServed() {
+	i.t.Helper()
+	i.kubectl("wait", "--for=create", "--timeout=1m", apiService)
+	i.kubectl("wait", "--for=condition=Available", "--timeout=1m", apiService)
+}
+
+func (i *installation) wantPolicyKept() {
+	i.t.Helper()
+	if stored := i.kubectl("get", storedKind, "-n", "team-a", "-o", "name"); strings.Count(stored, "\n") != 1 {
+		i.t.Errorf("stored policies after the uninstall:\n%s", stored)
+	}
+}
+
+// servingCertificate is what Winnow has made, verified as kube-apiserver does: against the CA bundle of the APIService, for the name of the
+// Service.
+func (i *installation) servingCertificate() *x509.Certificate {
+	i.t.Helper()
+	encoded := map[string]string{
+		"certificate": i.kubectl("get", "secret", "winnow-certificates", "-n", namespace, "-o", `jsonpath={.data.tls\.crt}`),
+		"bundle":      i.kubectl("get", apiService, "-o", "jsonpath={.spec.caBundle}"),
+	}
+	decoded := map[string][]byte{}
+	for what, text := range encoded {
+		content, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		decoded[what] = content
+	}
+	certificate, err := parseCertificate(decoded["certificate"])
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(decoded["bundle"])
+	if _, err := certificate.Verify(x509.VerifyOptions{DNSName: "winnow.winnow-system.svc", Roots: roots}); err != nil {
+		i.t.Error(err)
+	}
+	if life := certificate.NotAfter.Sub(certificate.NotBefore); life > 8*24*time.Hour {
+		i.t.Errorf("the certificate is valid for %s, want a week", life)
+	}
+	return certificate
+}
+
+func parseCertificate(text []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("no PEM: %q", text)
+	}
+	return x509.ParseCertificate(block.Bytes)
 }

@@ -63,18 +63,40 @@ func TestRightsAreExact(t *testing.T) {
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io": "get list watch",
 		"validatingwebhookconfigurations.admissionregistration.k8s.io":   "get list watch",
 	}
-	if diff := cmp.Diff(want, rights(t, "team-a")); diff != "" {
+	if diff := cmp.Diff(want, rights(t, "winnow", "team-a")); diff != "" {
 		t.Errorf("rights in a namespace of users (-want +got):\n%s", diff)
 	}
 	want["leases.coordination.k8s.io"] = "create" // the others by name, see below
-	if diff := cmp.Diff(want, rights(t, namespace)); diff != "" {
+	if diff := cmp.Diff(want, rights(t, "winnow", namespace)); diff != "" {
 		t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
 	}
 }
 
-// rights returns the verbs that Winnow, but not every ServiceAccount, may use on each resource in a namespace and on
+// TestRightsOfGuard: the guard may withdraw the registration and say so, and nothing else.
+func TestRightsOfGuard(t *testing.T) {
+	if diff := cmp.Diff(map[string]string{"events.events.k8s.io": "create"}, rights(t, "winnow-guard", namespace)); diff != "" {
+		t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
+	}
+	if diff := cmp.Diff(map[string]string{}, rights(t, "winnow-guard", "team-a")); diff != "" {
+		t.Errorf("rights elsewhere (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{"v1alpha1.gc.winnow.dev": "get delete", "v1beta1.metrics.k8s.io": ""} {
+		var granted []string
+		for _, verb := range strings.Fields(allVerbs) {
+			if may(t, serviceAccount("winnow-guard"), authorizationv1.ResourceAttributes{
+				Verb: verb, Group: "apiregistration.k8s.io", Resource: "apiservices", Name: name}) {
+				granted = append(granted, verb)
+			}
+		}
+		if got := strings.Join(granted, " "); got != want {
+			t.Errorf("APIService %s: may %q, want %q", name, got, want)
+		}
+	}
+}
+
+// rights returns the verbs that a ServiceAccount of Winnow, but not every other, may use on each resource in a namespace and on
 // those of the cluster.
-func rights(t *testing.T, in string) map[string]string {
+func rights(t *testing.T, account, in string) map[string]string {
 	t.Helper()
 	_, lists, err := client.Discovery().ServerGroupsAndResources()
 	if err != nil && !strings.Contains(err.Error(), "gc.winnow.dev/v1alpha1") { // nobody serves it here
@@ -87,7 +109,7 @@ func rights(t *testing.T, in string) map[string]string {
 			t.Fatal(err)
 		}
 		for _, resource := range list.APIResources {
-			if granted := verbs(t, in, version.Group, resource.Name); granted != "" {
+			if granted := verbs(t, account, in, version.Group, resource.Name); granted != "" {
 				found[version.WithResource(resource.Name).GroupResource().String()] = granted
 			}
 		}
@@ -95,13 +117,13 @@ func rights(t *testing.T, in string) map[string]string {
 	return found
 }
 
-func verbs(t *testing.T, in, group, resource string) string {
+func verbs(t *testing.T, account, in, group, resource string) string {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(resource, "/")
 	var granted []string
 	for _, verb := range strings.Fields(allVerbs) {
 		asked := authorizationv1.ResourceAttributes{Namespace: in, Verb: verb, Group: group, Resource: resource, Subresource: subresource}
-		if may(t, serviceAccount("winnow"), asked) && !may(t, serviceAccount("default"), asked) {
+		if may(t, serviceAccount(account), asked) && !may(t, serviceAccount("default"), asked) {
 			granted = append(granted, verb)
 		}
 	}
@@ -128,7 +150,13 @@ func TestRightsByName(t *testing.T) {
 		{"", "configmaps", "kube-system", "others", ""},
 		{"coordination.k8s.io", "leases", namespace, "winnow", "get create update"},
 		{"coordination.k8s.io", "leases", namespace, "others", "create"},
-		{"", "secrets", namespace, "winnow-serving-cert", ""},
+		{"", "secrets", namespace, "winnow-certificates", "get create update patch"},
+		{"", "secrets", namespace, "others", ""},
+		{"", "secrets", "team-a", "winnow-certificates", ""},
+		{"apiregistration.k8s.io", "apiservices", "", "v1alpha1.gc.winnow.dev", "get list create patch delete"},
+		{"apiregistration.k8s.io", "apiservices", "", "others", "list"},
+		{"rbac.authorization.k8s.io", "clusterroles", "", "winnow:registration", "get"},
+		{"rbac.authorization.k8s.io", "clusterroles", "", "winnow:controller", ""},
 		{"", "namespaces", "", "team-a", "get list watch"},
 		{"batch", "jobs", "team-a", "build-1", "get list watch delete"},
 	} {

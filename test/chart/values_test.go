@@ -19,32 +19,32 @@ import (
 // TestRefusals: a wrong value is refused, with a message that names it.
 func TestRefusals(t *testing.T) {
 	for values, want := range map[string]string{
-		"replica=1":                               "additional properties 'replica' not allowed",
-		"image.digst=sha256:0":                    "at '/image': additional properties 'digst' not allowed",
-		"optional.referrer=true":                  "at '/optional': additional properties 'referrer' not allowed",
-		"guard.resources.request.cpu=1":           "at '/guard/resources': additional properties 'request' not allowed",
-		"size=huge":                               "at '/size': value must be one of 'small', 'medium', 'large'",
-		"replicas=-1":                             "at '/replicas': minimum: got -1, want 0",
-		"replicas=two":                            "at '/replicas': got string, want integer",
-		"image.repository=":                       "at '/image/repository': minLength: got 0, want 1",
-		"image.repository=example.org/winnow@sha": "at '/image/repository': 'example.org/winnow@sha' does not match pattern",
-		"image.tag=v 1":                           "at '/image/tag': 'v 1' does not match pattern",
-		"image.digest=0123":                       "at '/image/digest': '0123' does not match pattern",
-		"image.pullPolicy=always":                 "at '/image/pullPolicy': value must be one of",
-		"startSuspended=please":                   "at '/startSuspended': got string, want boolean",
-		"protectedNamespaces=argocd":              "at '/protectedNamespaces': got string, want array",
-		"protectedNamespaces={Argo_CD}":           "at '/protectedNamespaces/0': 'Argo_CD' does not match pattern",
-		"defaultHoldAbove=-2":                     "at '/defaultHoldAbove': minimum: got -2, want -1",
-		"extraArgs={concurrent-deletions=1}":      "at '/extraArgs/0': 'concurrent-deletions=1' does not match pattern",
-		"logging.format=xml":                      "at '/logging/format': value must be one of 'json', 'text'",
-		"guard.withdrawAfter=10 minutes":          "at '/guard/withdrawAfter': '10 minutes' does not match pattern",
-		"port=443":                                "at '/port': minimum: got 443, want 1,024",
-		"podLabels.app\\.kubernetes\\.io/name=x":  "at '/podLabels/app.kubernetes.io~1name': false schema",
-		"certificates.source=vault":               "at '/certificates/source': value must be one of 'own', 'certManager', 'secret'",
-		"certificates.source=secret":              `certificates.secretName is empty: set it to a Secret with tls.crt, tls.key and ca.crt`,
-		"certificates.secretName=tls":             `certificates.secretName is set, and certificates.source is "own": set the source to "secret"`,
-		"register=false":                          `register is false, so you apply the APIService yourself`,
-		"optional.referrers=true":                 "optional.referrers needs optional.moreResources: set both to true",
+		"replica=1":                                   "additional properties 'replica' not allowed",
+		"image.digst=sha256:0":                        "at '/image': additional properties 'digst' not allowed",
+		"optional.referrer=true":                      "at '/optional': additional properties 'referrer' not allowed",
+		"guard.resources.request.cpu=1":               "at '/guard/resources': additional properties 'request' not allowed",
+		"size=huge":                                   "at '/size': value must be one of 'small', 'medium', 'large'",
+		"replicas=-1":                                 "at '/replicas': minimum: got -1, want 0",
+		"replicas=two":                                "at '/replicas': got string, want integer",
+		"image.repository=":                           "at '/image/repository': minLength: got 0, want 1",
+		"image.repository=example.org/winnow@sha":     "at '/image/repository': 'example.org/winnow@sha' does not match pattern",
+		"image.tag=v 1":                               "at '/image/tag': 'v 1' does not match pattern",
+		"image.digest=0123":                           "at '/image/digest': '0123' does not match pattern",
+		"image.pullPolicy=always":                     "at '/image/pullPolicy': value must be one of",
+		"startSuspended=please":                       "at '/startSuspended': got string, want boolean",
+		"protectedNamespaces=argocd":                  "at '/protectedNamespaces': got string, want array",
+		"protectedNamespaces={Argo_CD}":               "at '/protectedNamespaces/0': 'Argo_CD' does not match pattern",
+		"defaultHoldAbove=-2":                         "at '/defaultHoldAbove': minimum: got -2, want -1",
+		"extraArgs={concurrent-deletions=1}":          "at '/extraArgs/0': 'concurrent-deletions=1' does not match pattern",
+		"logging.format=xml":                          "at '/logging/format': value must be one of 'json', 'text'",
+		"guard.withdrawAfter=10 minutes":              "at '/guard/withdrawAfter': '10 minutes' does not match pattern",
+		"port=443":                                    "at '/port': minimum: got 443, want 1,024",
+		"podLabels.app\\.kubernetes\\.io/name=x":      "at '/podLabels/app.kubernetes.io~1name': false schema",
+		"certificates.source=vault":                   "at '/certificates/source': value must be one of 'own', 'certManager', 'secret'",
+		"certificates.source=secret":                  `certificates.secretName is empty: set it to a Secret with tls.crt, tls.key and ca.crt`,
+		"certificates.secretName=tls":                 `certificates.secretName is set, and certificates.source is "own": set the source to "secret"`,
+		"register=false":                              `register is false, so you apply the APIService yourself`,
+		"optional.referrers=true":                     "optional.referrers needs optional.moreResources: set both to true",
 		"networkPolicy.enabled=true,hostNetwork=true": "networkPolicy.enabled has no effect with hostNetwork",
 	} {
 		_, stderr, err := tryHelm(t, "template", "winnow", chart, "--namespace", namespace, "--set", values)
@@ -55,6 +55,26 @@ func TestRefusals(t *testing.T) {
 	if _, stderr, err := tryHelm(t, "template", "winnow", chart, "--kube-version", "1.33.4"); err == nil ||
 		!strings.Contains(stderr, "chart requires kubeVersion: >=1.34.0-0 which is incompatible with Kubernetes v1.33.4") {
 		t.Errorf("an old cluster: error %v\n%s", err, stderr)
+	}
+}
+
+var documentedRefusal = regexp.MustCompile("(?m)^\\| `--set ([^`]+)` \\| `([^`]+)` \\|$")
+
+// TestDocumentedRefusals: docs/install.md shows what Helm says.
+func TestDocumentedRefusals(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := documentedRefusal.FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 5 {
+		t.Fatalf("docs/install.md has %d rows with --set", len(rows))
+	}
+	for _, row := range rows {
+		_, stderr, err := tryHelm(t, "template", "winnow", chart, "--namespace", namespace, "--set", row[1])
+		if err == nil || !strings.Contains(stderr, row[2]) {
+			t.Errorf("--set %s: error %v, want %q in\n%s", row[1], err, row[2], stderr)
+		}
 	}
 }
 

@@ -64,8 +64,8 @@ func TestAlerts(t *testing.T) {
 			series: healthy + minutes(`aggregator_unavailable_apiservice{name="v1beta1.metrics.k8s.io"}`, "1x180"), after: time.Hour,
 		},
 		"a certificate expires": {
-			series: healthy + minutes(`winnow_serving_certificate_expiration_timestamp_seconds{instance="b"}`, "1000000x180"),
-			after:  time.Hour, want: "WinnowCertificateExpires", says: "expires in 11d",
+			series: healthy + minutes(`winnow_serving_certificate_expiration_timestamp_seconds{instance="b"}`, "150000x180"),
+			after:  time.Hour, want: "WinnowCertificateExpires", says: "expires in 1d",
 		},
 		"clocks in doubt": {
 			series: replaced(`winnow_tracker_clock_in_doubt{instance="a"}`, "1x180"), after: time.Minute, want: "WinnowClockInDoubt",
