@@ -68,35 +68,30 @@ var manifests = []manifest{
 
 func main() {
 	output := flag.String("o", "artifacts", "folder that the manifests are written to")
+	archive := flag.String("archive", "", "write an archive of the chart to this folder, and no manifests")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *output); err != nil {
+	if err := run(ctx, *output, *archive); err != nil {
 		fmt.Fprintln(os.Stderr, "manifests:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, output string) error {
+func run(ctx context.Context, output, archive string) error {
 	paths, err := programs.Provide(ctx, os.Stderr, programs.Helm)
 	if err != nil {
 		return err
 	}
+	helm := helm{program: paths[programs.Helm]}
+	if archive != "" {
+		said, err := helm.run(ctx, "package", chart, "--destination", archive)
+		fmt.Print(said)
+		return err
+	}
 	for _, m := range manifests {
-		source, err := os.ReadFile(filepath.Join(chart, "templates", m.template))
-		if err != nil {
-			return err
-		}
-		rendered, err := render(ctx, paths[programs.Helm], m)
-		if err != nil {
-			return err
-		}
-		text, err := plain(rendered, string(source), m)
-		if err != nil {
+		if err := helm.writeManifest(ctx, m, output); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
-		}
-		if err := write(filepath.Join(output, m.path), []byte(text)); err != nil {
-			return err
 		}
 	}
 	dashboard, err := os.ReadFile(filepath.Join(chart, "files/dashboard.json"))
@@ -106,12 +101,29 @@ func run(ctx context.Context, output string) error {
 	return write(filepath.Join(output, "monitoring/dashboard.json"), dashboard)
 }
 
-// render returns what Helm makes of a template.
-func render(ctx context.Context, helm string, m manifest) (string, error) {
+type helm struct{ program string }
+
+func (h helm) writeManifest(ctx context.Context, m manifest, output string) error {
+	source, err := os.ReadFile(filepath.Join(chart, "templates", m.template))
+	if err != nil {
+		return err
+	}
 	args := append([]string{"template", "winnow", chart, "--namespace", namespace, "--show-only", "templates/" + m.template}, m.values...)
-	out, err := exec.CommandContext(ctx, helm, args...).Output()
+	rendered, err := h.run(ctx, args...)
+	if err != nil {
+		return err
+	}
+	text, err := plain(rendered, string(source), m)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(output, m.path), []byte(text))
+}
+
+func (h helm) run(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, h.program, args...).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-		err = fmt.Errorf("helm template: %w\n%s", err, failed.Stderr)
+		err = fmt.Errorf("helm %s: %w\n%s", args[0], err, failed.Stderr)
 	}
 	return string(out), err
 }

@@ -100,14 +100,20 @@ func (i *installation) deleteNamespace() error {
 func (i *installation) run(heading string) {
 	i.t.Helper()
 	for _, command := range i.documented(heading) {
-		cmd := exec.CommandContext(i.t.Context(), "bash", "-c", command)
-		cmd.Dir = i.dir
-		cmd.Env = append(os.Environ(), "HOME="+i.dir, "KUBECONFIG="+i.cluster.Kubeconfig(), "PATH="+strings.Join(
-			[]string{filepath.Dir(i.cluster.KubectlPath()), i.helm, os.Getenv("PATH")}, string(os.PathListSeparator)))
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := i.command(command); err != nil {
 			i.t.Fatalf("%s: %v\n%s", command, err, out)
 		}
 	}
+}
+
+// command runs one for a shell, and returns what it says.
+func (i *installation) command(command string) (string, error) {
+	cmd := exec.CommandContext(i.t.Context(), "bash", "-c", command)
+	cmd.Dir = i.dir
+	cmd.Env = append(os.Environ(), "HOME="+i.dir, "KUBECONFIG="+i.cluster.Kubeconfig(), "PATH="+strings.Join(
+		[]string{filepath.Dir(i.cluster.KubectlPath()), i.helm, os.Getenv("PATH")}, string(os.PathListSeparator)))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 func (i *installation) kubectl(args ...string) string {
@@ -140,16 +146,17 @@ func (i *installation) startWinnow() *cluster.Process {
 	}
 	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1",
 		"--secure-port="+strconv.Itoa(port), "--service-port="+strconv.Itoa(port), "--shutdown-delay-duration=0s")
-	binary := filepath.Join(i.cluster.Dir, "winnow-apiserver")
-	if err := winnow.Build(i.t.Context(), binary, false, os.Stderr); err != nil {
+	if err := winnow.Build(i.t.Context(), i.binary(), false, os.Stderr); err != nil {
 		i.t.Fatal(err)
 	}
-	process, err := i.cluster.Run(i.t.Context(), "installed", binary, args, nil)
+	process, err := i.cluster.Run(i.t.Context(), "installed", i.binary(), args, nil)
 	if err != nil {
 		i.t.Fatal(err)
 	}
 	return process
 }
+
+func (i *installation) binary() string { return filepath.Join(i.cluster.Dir, "winnow-apiserver") }
 
 // wantApart checks that the replicas are on different nodes, and that the guard runs.
 func (i *installation) wantApart() {

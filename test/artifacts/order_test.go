@@ -9,10 +9,14 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/winnow-dev/winnow/test/cluster"
 )
@@ -51,6 +55,9 @@ func TestDocumentedCommands(t *testing.T) {
 			server := i.startWinnow()
 			i.wantServed()
 			first := i.servingCertificate()
+			if name == "helm" {
+				t.Run("helm test", func(t *testing.T) { i.wantHelmTest(t) })
+			}
 			i.kubectl("create", "namespace", "team-a")
 			i.run("### A first policy")
 			i.kubectl("wait", "-n", "team-a", "--for=condition=Ready", "--timeout=30s", "cup", "--all")
@@ -93,6 +100,30 @@ func (i *installation) wantServed() {
 	i.t.Helper()
 	i.kubectl("wait", "--for=create", "--timeout=1m", apiService)
 	i.kubectl("wait", "--for=condition=Available", "--timeout=1m", apiService)
+}
+
+// wantHelmTest runs what "helm test" would run in a Pod, with the rights that each ServiceAccount has.
+func (i *installation) wantHelmTest(t *testing.T) {
+	hooks, err := i.command("helm get hooks winnow --namespace winnow-system")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, hooks)
+	}
+	pod := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, hooks, "Pod", "winnow-test").Object, pod); err != nil {
+		t.Fatal(err)
+	}
+	if pod.Spec.ServiceAccountName != "" {
+		t.Errorf("the Pod runs as %s, want as every other", pod.Spec.ServiceAccountName)
+	}
+	user := serviceAccount("default")
+	kubeconfig, err := i.cluster.KubeconfigFor(user.name, user.groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append(pod.Spec.Containers[0].Args, "--kubeconfig="+kubeconfig)
+	if out, err := exec.CommandContext(t.Context(), i.binary(), args...).CombinedOutput(); err != nil {
+		t.Errorf("winnow-apiserver %q: %v\n%s", args, err, out)
+	}
 }
 
 func (i *installation) wantPolicyKept() {

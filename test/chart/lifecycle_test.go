@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -24,15 +27,41 @@ const (
 // release is a release of the chart, and what must outlive it.
 type release struct {
 	*testing.T
-	policy string // UID and resource version of a stored policy
+	policy   string // UID and resource version of a stored policy
+	now, old installed
 }
+
+// installed is what a version of the chart installs.
+type installed struct {
+	version string
+	storage int // the revision of the storage
+}
+
+func newRelease(t *testing.T) *release {
+	t.Helper()
+	helpers, err := os.ReadFile(filepath.Join(chart, "templates/_helpers.tpl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &release{T: t, now: installed{version: chartVersion(t)}, old: installed{version: "0.0.9"}}
+	if found := storageRevision.FindSubmatch(helpers); found != nil {
+		r.now.storage, err = strconv.Atoi(string(found[1]))
+	}
+	if r.now.storage == 0 || err != nil {
+		t.Fatalf("found no revision of the storage: %v", err)
+	}
+	r.old.storage = r.now.storage - 1
+	t.Cleanup(r.clean)
+	return r
+}
+
+var storageRevision = regexp.MustCompile(`internal\.gc\.winnow\.dev/revision: "(\d+)"`)
 
 // TestLifecycle installs the chart's previous version, upgrades, rolls back, uninstalls and installs again. The stored policies stay as they
 // are, and only Winnow may write them. The previous version is this chart with a lower version and an older storage.
 func TestLifecycle(t *testing.T) {
-	r := &release{T: t}
-	t.Cleanup(r.clean)
-	previous := previousChart(t)
+	r := newRelease(t)
+	previous := r.previousChart()
 
 	notes := helm(t, "install", "winnow", previous, "--namespace", namespace, "--create-namespace", "--set=podAnnotations.from=previous")
 	for _, want := range []string{"Winnow v0.0.9 is installed in namespace winnow-system", "WARNING: image.repository is still the placeholder"} {
@@ -40,16 +69,16 @@ func TestLifecycle(t *testing.T) {
 			t.Errorf("the notes do not say %q:\n%s", want, notes)
 		}
 	}
-	r.wantDeployed("0.0.9", "3", 2)
+	r.wantDeployed(r.old, 2)
 	r.wantNamespacesGo()
 	r.store()
 
 	helm(t, "upgrade", "winnow", chart, "--namespace", namespace, "--reset-then-reuse-values", "--set=replicas=3,startSuspended=true")
-	r.wantDeployed("0.1.0", "4", 3)
+	r.wantDeployed(r.now, 3)
 	helm(t, "rollback", "winnow", "1", "--namespace", namespace)
-	r.wantDeployed("0.0.9", "3", 2)
+	r.wantDeployed(r.old, 2)
 	helm(t, "upgrade", "winnow", chart, "--namespace", namespace, "--reset-then-reuse-values")
-	r.wantDeployed("0.1.0", "4", 2)
+	r.wantDeployed(r.now, 2)
 
 	r.wantSecondRefused()
 	said := helm(t, "uninstall", "winnow", "--namespace", namespace)
@@ -61,7 +90,7 @@ func TestLifecycle(t *testing.T) {
 	r.wantNamespacesGo()
 
 	helm(t, "install", "winnow", chart, "--namespace", namespace)
-	r.wantDeployed("0.1.0", "4", 2)
+	r.wantDeployed(r.now, 2)
 	helm(t, "uninstall", "winnow", "--namespace", namespace)
 	kubectl(t, "delete", "-f", artifacts+"storage/")
 	if left := kubectl(t, "get", "crd", "-o", "name"); strings.Contains(left, "winnow") {
@@ -71,8 +100,7 @@ func TestLifecycle(t *testing.T) {
 
 // TestTakeOwnership: who installed with kubectl can go on with Helm, and loses no policy.
 func TestTakeOwnership(t *testing.T) {
-	r := &release{T: t}
-	t.Cleanup(r.clean)
+	r := newRelease(t)
 	kubectl(t, "apply", "-k", artifacts+"all")
 	r.store()
 	install := []string{"install", "winnow", chart, "--namespace", namespace}
@@ -81,7 +109,7 @@ func TestTakeOwnership(t *testing.T) {
 	}
 	r.wantPolicies()
 	helm(t, append(install, "--take-ownership", "--force-conflicts", "--set=replicas=3")...)
-	r.wantDeployed("0.1.0", "4", 3)
+	r.wantDeployed(r.now, 3)
 	helm(t, "uninstall", "winnow", "--namespace", namespace)
 	r.wantGone()
 	r.wantPolicies()
@@ -89,47 +117,48 @@ func TestTakeOwnership(t *testing.T) {
 
 // TestOnlyStorageFromKubectl: an administrator may install the storage, and Helm the rest.
 func TestOnlyStorageFromKubectl(t *testing.T) {
-	r := &release{T: t}
-	t.Cleanup(r.clean)
+	r := newRelease(t)
 	kubectl(t, "apply", "-f", artifacts+"storage/")
 	helm(t, "install", "winnow", chart, "--namespace", namespace, "--create-namespace", "--set=storage=false")
 	r.store()
 	// Later, Helm takes the storage over.
 	helm(t, "upgrade", "winnow", chart, "--namespace", namespace, "--take-ownership", "--force-conflicts")
-	r.wantDeployed("0.1.0", "4", 2)
+	r.wantDeployed(r.now, 2)
 	// Values without the storage remove it from the release, and not from the cluster.
 	helm(t, "upgrade", "winnow", chart, "--namespace", namespace, "--set=storage=false")
-	r.wantDeployed("0.1.0", "4", 2)
+	r.wantDeployed(r.now, 2)
 }
 
 // previousChart is a copy with a lower version, whose storage is older.
-func previousChart(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "winnow")
+func (r *release) previousChart() string {
+	r.Helper()
+	dir := filepath.Join(r.TempDir(), "winnow")
 	if err := os.CopyFS(dir, os.DirFS(chart)); err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
+	revision := func(of installed) string { return fmt.Sprintf(`revision: "%d"`, of.storage) }
 	for file, change := range map[string][2]string{
-		"Chart.yaml":             {"0.1.0", "0.0.9"},
-		"templates/_helpers.tpl": {`internal.gc.winnow.dev/revision: "4"`, `internal.gc.winnow.dev/revision: "3"`},
+		"Chart.yaml":             {r.now.version, r.old.version},
+		"templates/_helpers.tpl": {revision(r.now), revision(r.old)},
 	} {
 		path := filepath.Join(dir, file)
 		content, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatal(err)
+			r.Fatal(err)
 		}
 		changed := strings.ReplaceAll(string(content), change[0], change[1])
 		if changed == string(content) {
-			t.Fatalf("%s does not contain %s", file, change[0])
+			r.Fatalf("%s does not contain %s", file, change[0])
 		}
-		writeFile(t, path, changed)
+		writeFile(r.T, path, changed)
 	}
 	return dir
 }
 
 // wantDeployed checks what is in the cluster, and the stored policy if there is one.
-func (r *release) wantDeployed(version, revision string, replicas int) {
+func (r *release) wantDeployed(want installed, replicas int) {
 	r.Helper()
+	revision := strconv.Itoa(want.storage)
 	for _, object := range []string{"crd/" + policies, "validatingadmissionpolicy/storage.internal.gc.winnow.dev", binding} {
 		if got := kubectl(r.T, "get", object, "-o", `jsonpath={.metadata.annotations.internal\.gc\.winnow\.dev/revision}`); got != revision {
 			r.Errorf("%s has revision %s, want %s", object, got, revision)
@@ -137,6 +166,7 @@ func (r *release) wantDeployed(version, revision string, replicas int) {
 	}
 	got := kubectl(r.T, "get", "deployment", "winnow", "-n", namespace, "-o",
 		`jsonpath={.metadata.labels.helm\.sh/chart} {.spec.replicas} {.spec.template.spec.containers[0].image}`)
+	version := want.version
 	if want := fmt.Sprintf("winnow-%s %d registry.example.com/winnow-apiserver:v%s", version, replicas, version); got != want {
 		r.Errorf("the Deployment is %q, want %q", got, want)
 	}
@@ -218,14 +248,19 @@ func (r *release) wantGone() {
 
 // clean removes everything for the next test, whatever is there.
 func (r *release) clean() {
+	var group errgroup.Group
 	for _, args := range [][]string{
 		{"-k", artifacts + "all"},
 		{"namespace", "team-a", "elsewhere", "beside", namespace},
 	} {
-		args = append([]string{"delete", "--ignore-not-found", "--timeout=1m"}, args...)
-		if _, _, err := shared.Kubectl(context.Background(), args...); err != nil {
-			r.Error(err)
-		}
+		group.Go(func() error {
+			args = append([]string{"delete", "--ignore-not-found", "--timeout=1m"}, args...)
+			_, _, err := shared.Kubectl(context.Background(), args...)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		r.Error(err)
 	}
 }
 

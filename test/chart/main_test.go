@@ -86,10 +86,17 @@ func helm(t *testing.T, args ...string) string {
 	return out
 }
 
+// rendered is what render has returned. Tests look at the same values for different reasons.
+var rendered = map[string]string{}
+
 // render returns what helm makes of the chart.
 func render(t *testing.T, args ...string) string {
 	t.Helper()
-	return helm(t, append([]string{"template", "winnow", chart, "--namespace", namespace}, args...)...)
+	key := strings.Join(args, " ")
+	if rendered[key] == "" {
+		rendered[key] = helm(t, append([]string{"template", "winnow", chart, "--namespace", namespace}, args...)...)
+	}
+	return rendered[key]
 }
 
 // kubectl runs it with all rights and returns its standard output.

@@ -86,9 +86,10 @@ func changes(t *testing.T, before, after map[string]string) string {
 	return out.String()
 }
 
-// documents are what was rendered, by kind and name.
+// documents are what was rendered, by kind and name, and without the version, which changes with each release.
 func documents(t *testing.T, rendered string) map[string]string {
 	t.Helper()
+	rendered = strings.ReplaceAll(rendered, chartVersion(t), "VERSION")
 	found := map[string]string{}
 	for document := range strings.SplitSeq("\n"+rendered, "\n---\n") {
 		if document = strings.TrimSpace(document); document != "" {
@@ -180,21 +181,25 @@ func TestNothingBlocks(t *testing.T) {
 	}
 }
 
-// TestMetadata: all objects have the same labels, those in a namespace are in that of the release, and what keeps policies says so to
-// Helm and to Argo CD.
+// TestMetadata: all objects have the same labels, nothing names another namespace than that of the release, and what keeps policies says so
+// to Helm and to Argo CD.
 func TestMetadata(t *testing.T) {
 	const kept, wave, options = "helm.sh/resource-policy", "argocd.argoproj.io/sync-wave", "argocd.argoproj.io/sync-options"
 	elsewhere := sets.New("RoleBinding kube-system/winnow:auth-reader")
 	storage := 0
 	for name, values := range valueSets(t) {
-		for _, o := range objects(t, helm(t, "template", "other", chart, "--namespace", "cleanup", "--values", values)) {
+		rendered := helm(t, "template", "other", chart, "--namespace", "cleanup", "--values", values)
+		if strings.Contains(rendered, namespace) {
+			t.Errorf("%s names %s:\n%s", name, namespace, rendered)
+		}
+		for _, o := range objects(t, rendered) {
 			id := o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
 			if o.Metadata.Namespace != "" && o.Metadata.Namespace != "cleanup" && !elsewhere.Has(id) {
 				t.Errorf("%s: %s is in another namespace than the release", name, id)
 			}
 			for label, want := range map[string]string{
 				"app.kubernetes.io/part-of": "winnow", "app.kubernetes.io/instance": "other", "app.kubernetes.io/managed-by": "Helm",
-				"app.kubernetes.io/version": "v0.1.0", "helm.sh/chart": "winnow-0.1.0",
+				"app.kubernetes.io/version": "v" + chartVersion(t), "helm.sh/chart": "winnow-" + chartVersion(t),
 			} {
 				if got := o.Metadata.Labels[label]; got != want {
 					t.Errorf("%s: %s has %s=%q, want %q", name, id, label, got, want)
@@ -218,11 +223,29 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestNamespace: no rendered text names the namespace of the manifests.
-func TestNamespace(t *testing.T) {
-	for name, values := range valueSets(t) {
-		if out := helm(t, "template", "winnow", chart, "--namespace", "cleanup", "--values", values); strings.Contains(out, namespace) {
-			t.Errorf("%s names %s:\n%s", name, namespace, out)
+// TestPackage: the archive of the chart renders the same as the folder.
+func TestPackage(t *testing.T) {
+	dir := t.TempDir()
+	helm(t, "package", chart, "--destination", dir)
+	archive := filepath.Join(dir, "winnow-"+chartVersion(t)+".tgz")
+	for _, values := range valueSets(t) {
+		packaged := helm(t, "template", "winnow", archive, "--namespace", namespace, "--values", values)
+		if packaged != render(t, "--values", values) {
+			t.Errorf("with %s, the archive renders something else:\n%s", values, packaged)
 		}
 	}
+}
+
+// chartVersion is that of the chart, and of Winnow without the "v".
+func chartVersion(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Version, AppVersion string }
+	if err := yaml.Unmarshal(content, &file); err != nil || file.Version == "" || file.AppVersion != "v"+file.Version {
+		t.Fatalf("Chart.yaml has version %q and appVersion %q: %v", file.Version, file.AppVersion, err)
+	}
+	return file.Version
 }
