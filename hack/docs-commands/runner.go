@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/programs"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
@@ -96,7 +97,13 @@ func (r *runner) open(ctx context.Context, c *cluster.Cluster, root string) (err
 	if err != nil {
 		return err
 	}
-	path := strings.Join([]string{filepath.Dir(c.KubectlPath()), filepath.Join(root, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator))
+	helm, err := programs.Provide(ctx, os.Stderr, programs.Helm)
+	if err != nil {
+		return err
+	}
+	path := strings.Join([]string{
+		filepath.Dir(c.KubectlPath()), filepath.Dir(helm[programs.Helm]), filepath.Join(root, "bin"), os.Getenv("PATH"),
+	}, string(os.PathListSeparator))
 	r.shell, err = startShell(ctx, r.folder, append(os.Environ(), "PATH="+path, "HOME="+r.folder, "TZ=UTC", "KUBECONFIG="+c.Kubeconfig(),
 		"CLONE="+root, "WINNOW="+filepath.Join(root, "bin", "winnow-apiserver"), "DOCS_COMMANDS="+self, etcdVariable+"="+string(etcd)))
 	return err
