@@ -46,10 +46,6 @@ plugin-archives: ## Build _output/kubectl-winnow_OS_ARCH.tar.gz for artifacts/kr
 		tar --create --gzip --file "_output/kubectl-winnow_$${os}_$${arch}.tar.gz" --directory "$${folder}" kubectl-winnow LICENSE; \
 	done
 
-.PHONY: chart-archive
-chart-archive: ## Package the Helm chart as _output/winnow-VERSION.tgz
-	go run ./hack/manifests -archive _output
-
 .PHONY: run
 # As the programs of the cluster are built, so that the standard library is compiled once. Without DWARF that takes a sixth less time.
 run: export CGO_ENABLED = 0

@@ -68,29 +68,23 @@ var manifests = []manifest{
 
 func main() {
 	output := flag.String("o", "artifacts", "folder that the manifests are written to")
-	archive := flag.String("archive", "", "write an archive of the chart to this folder, and no manifests")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *output, *archive); err != nil {
+	if err := run(ctx, *output); err != nil {
 		fmt.Fprintln(os.Stderr, "manifests:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, output, archive string) error {
+func run(ctx context.Context, output string) error {
 	paths, err := programs.Provide(ctx, os.Stderr, programs.Helm)
 	if err != nil {
 		return err
 	}
-	helm := helm{program: paths[programs.Helm]}
-	if archive != "" {
-		said, err := helm.run(ctx, "package", chart, "--destination", archive)
-		fmt.Print(said)
-		return err
-	}
+	h := helm{program: paths[programs.Helm]}
 	for _, m := range manifests {
-		if err := helm.writeManifest(ctx, m, output); err != nil {
+		if err := h.writeManifest(ctx, m, output); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
@@ -108,8 +102,7 @@ func (h helm) writeManifest(ctx context.Context, m manifest, output string) erro
 	if err != nil {
 		return err
 	}
-	args := append([]string{"template", "winnow", chart, "--namespace", namespace, "--show-only", "templates/" + m.template}, m.values...)
-	rendered, err := h.run(ctx, args...)
+	rendered, err := h.render(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -120,10 +113,12 @@ func (h helm) writeManifest(ctx context.Context, m manifest, output string) erro
 	return write(filepath.Join(output, m.path), []byte(text))
 }
 
-func (h helm) run(ctx context.Context, args ...string) (string, error) {
+// render returns what Helm makes of a template.
+func (h helm) render(ctx context.Context, m manifest) (string, error) {
+	args := append([]string{"template", "winnow", chart, "--namespace", namespace, "--show-only", "templates/" + m.template}, m.values...)
 	out, err := exec.CommandContext(ctx, h.program, args...).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-		err = fmt.Errorf("helm %s: %w\n%s", args[0], err, failed.Stderr)
+		err = fmt.Errorf("helm template: %w\n%s", err, failed.Stderr)
 	}
 	return string(out), err
 }

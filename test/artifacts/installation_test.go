@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -144,8 +145,8 @@ func (i *installation) startWinnow() *cluster.Process {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1",
-		"--secure-port="+strconv.Itoa(port), "--service-port="+strconv.Itoa(port), "--shutdown-delay-duration=0s")
+	args := slices.Concat(deployment.Spec.Template.Spec.Containers[0].Args, []string{"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(port), "--service-port=" + strconv.Itoa(port), "--shutdown-delay-duration=0s"})
 	if err := winnow.Build(i.t.Context(), i.binary(), false, os.Stderr); err != nil {
 		i.t.Fatal(err)
 	}

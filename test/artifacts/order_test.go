@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -120,7 +121,7 @@ func (i *installation) wantHelmTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append(pod.Spec.Containers[0].Args, "--kubeconfig="+kubeconfig)
+	args := slices.Concat(pod.Spec.Containers[0].Args, []string{"--kubeconfig=" + kubeconfig})
 	if out, err := exec.CommandContext(t.Context(), i.binary(), args...).CombinedOutput(); err != nil {
 		t.Errorf("winnow-apiserver %q: %v\n%s", args, err, out)
 	}

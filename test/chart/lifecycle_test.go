@@ -108,8 +108,12 @@ func TestTakeOwnership(t *testing.T) {
 		t.Errorf("without the flag: %v\n%s", err, stderr)
 	}
 	r.wantPolicies()
-	helm(t, append(install, "--take-ownership", "--force-conflicts", "--set=replicas=3")...)
+	const optional = "--values=testdata/values/optional.yaml"
+	helm(t, append(install, "--take-ownership", "--force-conflicts", "--set=replicas=3", optional)...)
 	r.wantDeployed(r.now, 3)
+	r.wantAggregated()
+	helm(t, "upgrade", "winnow", chart, "--namespace", namespace, optional) // the controller of ClusterRoles has written into one meanwhile
+	r.wantAggregated()
 	helm(t, "uninstall", "winnow", "--namespace", namespace)
 	r.wantGone()
 	r.wantPolicies()
@@ -211,6 +215,18 @@ func (r *release) wantPolicies() {
 			return fmt.Errorf("writing a stored policy as somebody else: %w", errors.Join(err, errors.New("want a refusal")))
 		}
 		return nil
+	})
+}
+
+// wantAggregated waits until Kubernetes has filled in the rules of optional.moreResources.
+func (r *release) wantAggregated() {
+	r.Helper()
+	r.eventually(func() error {
+		rules, _, err := shared.Kubectl(r.Context(), "get", "clusterrole", "winnow:aggregated", "-o", "jsonpath={.rules}")
+		if err == nil && !strings.Contains(rules, `"verbs":["list","watch"]`) {
+			err = fmt.Errorf("the aggregated rules are %s", rules)
+		}
+		return err
 	})
 }
 

@@ -109,15 +109,45 @@ func byName(t *testing.T, manifests string) map[string]map[string]any {
 	return found
 }
 
-// TestPodSecurity: the API server admits the Pods of all values, but those in the network of the node, to a namespace with the labels of
-// the manifests.
-func TestPodSecurity(t *testing.T) {
+// prepareNamespace makes the namespace of the manifests, and the priority class of testdata/values, for one test.
+func prepareNamespace(t *testing.T) {
+	t.Helper()
 	t.Cleanup(func() {
-		if _, _, err := shared.Kubectl(context.Background(), "delete", "namespace", namespace, "--ignore-not-found"); err != nil {
-			t.Error(err)
+		for _, object := range []string{"namespace/" + namespace, "priorityclass/platform"} {
+			if _, _, err := shared.Kubectl(context.Background(), "delete", object, "--ignore-not-found"); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	kubectl(t, "apply", "-f", artifacts+"install/00-namespace.yaml")
+	kubectl(t, "create", "priorityclass", "platform", "--value=1000")
+}
+
+// TestFieldsAreKnown: the API server takes all that the chart renders, and knows each field. It has no custom resources of others.
+func TestFieldsAreKnown(t *testing.T) {
+	prepareNamespace(t)
+	for name, values := range valueSets(t) {
+		var known []string
+		for document := range strings.SplitSeq(render(t, "--values", values), "\n---\n") {
+			if !strings.Contains(document, "\napiVersion: monitoring.coreos.com/") && !strings.Contains(document, "\napiVersion: cert-manager.io/") {
+				known = append(known, document)
+			}
+		}
+		_, stderr, err := shared.KubectlStdin(t.Context(), strings.Join(known, "\n---\n"), "apply", "--server-side", "--dry-run=server",
+			"--validate=strict", "-f", "-")
+		if name == "host-network" && strings.Contains(stderr, "Warning: would violate PodSecurity") {
+			stderr = "" // as docs/install.md says
+		}
+		if err != nil || strings.Contains(stderr, "Warning:") {
+			t.Errorf("%s: %v\n%s", name, err, stderr)
+		}
+	}
+}
+
+// TestPodSecurity: the API server admits the Pods of all values, but those in the network of the node, to a namespace with the labels of
+// the manifests.
+func TestPodSecurity(t *testing.T) {
+	prepareNamespace(t)
 	for name, values := range valueSets(t) {
 		pods := 0
 		for _, o := range objects(t, render(t, "--values", values)) {
@@ -130,7 +160,6 @@ func TestPodSecurity(t *testing.T) {
 				continue
 			}
 			pods++
-			delete(spec.(map[string]any), "priorityClassName") // not every cluster has it
 			pod, err := json.Marshal(map[string]any{
 				"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "p", "namespace": namespace}, "spec": spec,
 			})
