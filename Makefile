@@ -56,8 +56,8 @@ run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of 
 	@exec bin/demo --winnow bin/apiserver
 
 .PHONY: programs
-programs: ## Fetch or build the programs of the test cluster, once for each version
-	@go run ./hack/programs
+programs: ## Fetch or build the programs of the test cluster and helm, once for each version
+	@go run ./hack/programs -helm
 
 # Why the tests of the page are left out, empty when they are not: they need a Chromium.
 NOBROWSER = $(shell hack/chromium.sh 2>&1 >/dev/null || true)

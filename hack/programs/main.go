@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/winnow-dev/winnow/test/programs"
@@ -28,6 +29,7 @@ Usage: make programs, or go run ./hack/programs [-o DIR PACKAGE ...]
 
 func main() {
 	output := flag.String("o", "bin", "folder for the executables of the packages of Winnow that are built at the same time")
+	helm := flag.Bool("helm", false, "also provide helm, by which tests install the chart")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -35,7 +37,11 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if _, err := programs.ProvideBeside(ctx, os.Stderr, programs.Build{Output: *output, Packages: flag.Args()}); err != nil {
+	names := programs.All
+	if *helm {
+		names = append(slices.Clone(names), programs.Helm)
+	}
+	if _, err := programs.ProvideBeside(ctx, os.Stderr, programs.Build{Output: *output, Packages: flag.Args()}, names...); err != nil {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
 		}

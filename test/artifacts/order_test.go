@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -58,6 +59,7 @@ func TestDocumentedCommands(t *testing.T) {
 			first := i.servingCertificate()
 			if name == "helm" {
 				t.Run("helm test", func(t *testing.T) { i.wantHelmTest(t) })
+				i.followNotes()
 			}
 			i.kubectl("create", "namespace", "team-a")
 			i.run("### A first policy")
@@ -101,6 +103,29 @@ func (i *installation) wantServed() {
 	i.t.Helper()
 	i.kubectl("wait", "--for=create", "--timeout=1m", apiService)
 	i.kubectl("wait", "--for=condition=Available", "--timeout=1m", apiService)
+}
+
+var commandsInNotes = regexp.MustCompile(`(?m)(?:^     .*\n)+`)
+
+// followNotes runs the commands that Helm prints after the installation, down to a policy that deletes.
+func (i *installation) followNotes() {
+	i.t.Helper()
+	notes, err := i.command("helm get notes winnow --namespace winnow-system")
+	blocks := commandsInNotes.FindAllString(notes+"\n", -1)
+	if err != nil || len(blocks) != 3 {
+		i.t.Fatalf("found %d blocks of commands, want 3; error %v\n%s", len(blocks), err, notes)
+	}
+	i.kubectl("create", "namespace", "notes")
+	for _, block := range blocks {
+		commands := strings.ReplaceAll(strings.ReplaceAll("\n"+block, "\n     ", "\n"), "NAMESPACE", "notes")
+		if out, err := i.command("set -o errexit\n" + commands); err != nil {
+			i.t.Fatalf("%s%v\n%s", commands, err, out)
+		}
+	}
+	if mode := i.kubectl("get", "cup", "defaults", "-n", "notes", "-o", "jsonpath={.spec.mode}"); mode != "Enforce" {
+		i.t.Errorf("after the commands of the notes, the policy is in mode %q", mode)
+	}
+	i.kubectl("delete", "namespace", "notes")
 }
 
 // wantHelmTest runs what "helm test" would run in a Pod, with the rights that each ServiceAccount has.
