@@ -119,7 +119,7 @@ func prepareNamespace(t *testing.T) {
 			}
 		}
 	})
-	kubectl(t, "apply", "-f", artifacts+"install/00-namespace.yaml")
+	kubectl(t, "apply", "--server-side", "-f", artifacts+"install/00-namespace.yaml")
 	kubectl(t, "create", "priorityclass", "platform", "--value=1000")
 }
 
@@ -140,6 +140,18 @@ func TestFieldsAreKnown(t *testing.T) {
 		}
 		if err != nil || strings.Contains(stderr, "Warning:") {
 			t.Errorf("%s: %v\n%s", name, err, stderr)
+		}
+	}
+}
+
+// TestFoldersApply: so it takes what each folder of manifests has, with "kubectl apply -k".
+func TestFoldersApply(t *testing.T) {
+	prepareNamespace(t)
+	for _, folder := range []string{"all", "storage", "install", "one-node", "optional"} {
+		_, stderr, err := shared.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict",
+			"-k", artifacts+folder)
+		if err != nil || strings.Contains(stderr, "Warning:") {
+			t.Errorf("artifacts/%s: %v\n%s", folder, err, stderr)
 		}
 	}
 }
