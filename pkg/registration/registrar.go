@@ -50,7 +50,7 @@ type Config struct {
 	// Namespace, Service and Port are where kube-apiserver reaches Winnow.
 	Namespace, Service string
 	Port               int32
-	// Owner is the object with which the APIService goes, or nil.
+	// Owner is the object with which the APIService goes; nil if there is none.
 	Owner func(context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error)
 	// CAPEM returns the authorities by which kube-apiserver is to verify Winnow, and ServingCAPEM those that it needs for this replica.
 	CAPEM, ServingCAPEM func() []byte
@@ -200,14 +200,14 @@ func (r *Registrar) apply(ctx context.Context, read *apiregistrationv1.APIServic
 	if read != nil {
 		service.WithResourceVersion(read.ResourceVersion)
 	}
-	if r.config.Owner != nil {
-		owner, err := r.config.Owner(ctx)
-		if err != nil {
-			return err
-		}
+	owner, err := r.config.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	if owner != nil {
 		service.WithOwnerReferences(owner)
 	}
-	_, err := r.config.APIServices.Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	_, err = r.config.APIServices.Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	return err
 }
 
