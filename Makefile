@@ -29,26 +29,30 @@ GO_TEST = go test -p 2 -timeout 30m $(TESTFLAGS)
 help: ## Show the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
-BUILD = go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)'
-# What is released is the same wherever it is built, so the settings of this machine must not get in.
-RELEASE_BUILD = env CGO_ENABLED=0 GOFLAGS=-buildvcs=true GOWORK=off GOAMD64=v1 GOARM64=v8.0 $(BUILD)
+# What is released is the same wherever it is built, so the settings of this machine must not get in. Go itself records the commit only in a
+# whole clone, and not in a worktree or an archive of the source.
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
+SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
+RELEASE_BUILD = env CGO_ENABLED=0 GOFLAGS=-buildvcs=false GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
+	go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS) -X github.com/winnow-dev/winnow/pkg/version.commit=$(COMMIT)'
 OUTPUT ?= $(CURDIR)/_output
 REPOSITORY ?=
 IMAGE = go -C hack/image run .
 
 .PHONY: build
 build: ## Build bin/winnow-apiserver and bin/kubectl-winnow
-	CGO_ENABLED=0 $(BUILD) -o bin/winnow-apiserver ./cmd/apiserver
-	CGO_ENABLED=0 $(BUILD) -o bin/kubectl-winnow ./cmd/kubectl-winnow
+	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)' -o bin/winnow-apiserver ./cmd/apiserver
+	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)' -o bin/kubectl-winnow ./cmd/kubectl-winnow
 
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
 .PHONY: plugin-archives
 plugin-archives: ## Build _output/kubectl-winnow_OS_ARCH.tar.gz for artifacts/krew/winnow.yaml
+	@rm -f "$(OUTPUT)"/kubectl-winnow_*.tar.gz
 	@for platform in $(PLUGIN_PLATFORMS); do \
 		name="$${platform/\//_}" program="$(OUTPUT)/plugin/$${platform/\//_}/kubectl-winnow"; \
 		GOOS="$${platform%/*}" GOARCH="$${platform#*/}" $(RELEASE_BUILD) -o "$${program}" ./cmd/kubectl-winnow; \
-		$(IMAGE) archive "$(OUTPUT)/kubectl-winnow_$${name}.tar.gz" "$${program}" "$(CURDIR)/LICENSE"; \
+		$(IMAGE) archive -time $(SOURCE_DATE_EPOCH) "$(OUTPUT)/kubectl-winnow_$${name}.tar.gz" "$${program}" "$(CURDIR)/LICENSE"; \
 	done
 
 IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
@@ -61,7 +65,8 @@ image: ## Build an OCI layout in _output/image, and beside it an archive of it, 
 		program="$(OUTPUT)/programs/$${platform/\//_}/winnow-apiserver"; programs+=("$${program}"); \
 		GOOS="$${platform%/*}" GOARCH="$${platform#*/}" $(RELEASE_BUILD) -o "$${program}" ./cmd/apiserver; \
 	done; \
-	$(IMAGE) build -version '$(VERSION)' -licence "$(CURDIR)/LICENSE" -output "$(OUTPUT)" $(if $(BUILDER),-builder '$(BUILDER)') "$${programs[@]}"
+	$(IMAGE) build -version '$(VERSION)' -commit '$(COMMIT)' -time $(SOURCE_DATE_EPOCH) -licence "$(CURDIR)/LICENSE" \
+		$(if $(BUILDER),-builder '$(BUILDER)') -output "$(OUTPUT)" "$${programs[@]}"
 
 .PHONY: push-image
 push-image: ## Push _output/image, for example REPOSITORY=registry.example.com/winnow; prints its name with digest

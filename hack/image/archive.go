@@ -30,7 +30,7 @@ func tarOf(entries []entry, modified time.Time) ([]byte, error) {
 	w := tar.NewWriter(&buffer)
 	for _, e := range entries {
 		header := &tar.Header{
-			Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Size: int64(len(e.content)), ModTime: modified.UTC(), Format: tar.FormatPAX,
+			Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Size: int64(len(e.content)), ModTime: modified, Format: tar.FormatPAX,
 		}
 		if e.name[len(e.name)-1] == '/' {
 			header.Typeflag = tar.TypeDir
@@ -99,13 +99,12 @@ func opener(content []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }
 
-// archiveProgram writes a program and other files, all of which get the time of its commit, into a .tar.gz.
-func archiveProgram(args []string) error {
+// archiveProgram writes a program and other files into a .tar.gz.
+func archiveProgram(args []string, modified time.Time) error {
 	if len(args) < 2 {
 		return errors.New("archive needs the name of the archive and that of the program")
 	}
-	program, err := inspect(args[1])
-	if err != nil {
+	if _, err := inspect(args[1]); err != nil {
 		return err
 	}
 	var entries []entry
@@ -120,7 +119,7 @@ func archiveProgram(args []string) error {
 		}
 		entries = append(entries, e)
 	}
-	content, err := tarGzOf(entries, program.time)
+	content, err := tarGzOf(entries, modified)
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
 	}

@@ -33,7 +33,7 @@ func TestSBOMNamesWhatIsInTheProgram(t *testing.T) {
 	if c := bom.Metadata.Component; c.Name != "winnow.example/small" || c.Version != testVersion {
 		t.Errorf("it is the SBOM of %s %s", c.Name, c.Version)
 	}
-	if bom.Metadata.Timestamp != commitTime || bom.SerialNumber != "" {
+	if bom.Metadata.Timestamp != testTime || bom.SerialNumber != "" {
 		t.Errorf("the time is %s and the serial number %q", bom.Metadata.Timestamp, bom.SerialNumber)
 	}
 	if c := *bom.Components; len(c) != 1 || c[0].Name != "std" || c[0].Version != runtime.Version() {
@@ -63,16 +63,15 @@ func TestProvenanceNamesImageAndCommit(t *testing.T) {
 	if s := statement.GetSubject(); len(s) != 3 || s[0].GetDigest()["sha256"] != digest.Hex {
 		t.Errorf("the subjects are %v, want %s and those of two platforms", s, digest)
 	}
-	program := inspected(t, programs)[0]
 	if statement.GetPredicateType() != predicateType || predicate.GetRunDetails().GetBuilder().GetId() != localBuilder {
 		t.Errorf("the statement is %v", statement)
 	}
 	dependencies := predicate.GetBuildDefinition().GetResolvedDependencies()
-	if len(dependencies) != 2 || dependencies[0].GetDigest()["gitCommit"] != program.commit ||
+	if len(dependencies) != 2 || dependencies[0].GetDigest()["gitCommit"] != testCommit ||
 		dependencies[1].GetUri() != "pkg:generic/go@"+strings.TrimPrefix(runtime.Version(), "go") {
 		t.Errorf("the dependencies are %v", dependencies)
 	}
-	sbom, err := os.ReadFile(f.sbom(program.platform))
+	sbom, err := os.ReadFile(f.sbom(inspected(t, programs)[0].platform))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,16 +83,14 @@ func TestProvenanceNamesImageAndCommit(t *testing.T) {
 
 // A commit that is not all that was built is no proof of anything.
 func TestProvenanceOfUncommittedChanges(t *testing.T) {
-	b := build{version: testVersion, builder: localBuilder, licence: "../../LICENSE", output: t.TempDir(), binaries: inspected(t, programs)}
-	for i := range b.binaries {
-		b.binaries[i].dirty = true
-	}
+	b := buildOf(t, programs)
+	b.commit += "-dirty"
 	if err := b.run(); err != nil {
 		t.Fatal(err)
 	}
 	_, predicate := readProvenance(t, filesOf(b.output, testVersion).provenance)
 	commit := predicate.GetBuildDefinition().GetResolvedDependencies()[0]
-	if len(commit.GetDigest()) > 0 || !strings.HasSuffix(commit.GetUri(), b.binaries[0].commit+"-dirty") {
+	if len(commit.GetDigest()) > 0 || !strings.HasSuffix(commit.GetUri(), b.commit) {
 		t.Errorf("the commit is %v", commit)
 	}
 }

@@ -21,14 +21,14 @@ const (
 	entrypoint = "/winnow-apiserver"
 )
 
-// describe returns the labels of an image, which are its annotations too.
-func describe(b binary, version string) map[string]string {
+// labels are those of the images, and their annotations too.
+func (b build) labels() map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":       "winnow",
 		"org.opencontainers.image.description": "Cleans up finished Jobs, Pods and custom resources of a Kubernetes cluster by policies",
-		"org.opencontainers.image.version":     version,
-		"org.opencontainers.image.revision":    b.revision(),
-		"org.opencontainers.image.created":     b.time.UTC().Format(time.RFC3339),
+		"org.opencontainers.image.version":     b.version,
+		"org.opencontainers.image.revision":    b.commit,
+		"org.opencontainers.image.created":     b.time.Format(time.RFC3339),
 		"org.opencontainers.image.source":      source,
 		"org.opencontainers.image.licenses":    "Apache-2.0",
 	}
@@ -36,17 +36,16 @@ func describe(b binary, version string) map[string]string {
 
 // newImage packs a program and its licence, and nothing else. The program is static, finds the certificates of kube-apiserver in its
 // ServiceAccount, and knows no time zone but UTC.
-func newImage(b binary, version, licence string) (v1.Image, error) {
-	layer, err := newLayer(b, licence)
+func (b build) newImage(program binary) (v1.Image, error) {
+	layer, err := b.newLayer(program)
 	if err != nil {
 		return nil, err
 	}
-	created := v1.Time{Time: b.time.UTC()}
-	labels := describe(b, version)
+	created := v1.Time{Time: b.time}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image, err = mutate.ConfigFile(image, &v1.ConfigFile{
-		OS: b.platform.OS, Architecture: b.platform.Architecture, Created: created,
-		Config: v1.Config{User: nobody, Entrypoint: []string{entrypoint}, WorkingDir: "/", Labels: labels},
+		OS: program.platform.OS, Architecture: program.platform.Architecture, Created: created,
+		Config: v1.Config{User: nobody, Entrypoint: []string{entrypoint}, WorkingDir: "/", Labels: b.labels()},
 		RootFS: v1.RootFS{Type: "layers"},
 	})
 	if err != nil {
@@ -58,22 +57,22 @@ func newImage(b binary, version, licence string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutate.Annotations(image, labels).(v1.Image), nil
+	return mutate.Annotations(image, b.labels()).(v1.Image), nil
 }
 
-func newLayer(b binary, licence string) (v1.Layer, error) {
-	program, err := os.ReadFile(b.path)
+func (b build) newLayer(program binary) (v1.Layer, error) {
+	executable, err := os.ReadFile(program.path)
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(licence)
+	text, err := os.ReadFile(b.licence)
 	if err != nil {
 		return nil, err
 	}
 	content, err := tarOf([]entry{
 		{name: "licenses/", mode: 0o755},
 		{name: "licenses/LICENSE", mode: 0o644, content: text},
-		{name: entrypoint[1:], mode: 0o755, content: program},
+		{name: entrypoint[1:], mode: 0o755, content: executable},
 	}, b.time)
 	if err != nil {
 		return nil, err
@@ -81,13 +80,13 @@ func newLayer(b binary, licence string) (v1.Layer, error) {
 	return tarball.LayerFromOpener(opener(content), tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// newIndex joins the images of all platforms. They are of one commit, so the first says what all are.
-func newIndex(binaries []binary, images []v1.Image, version string) v1.ImageIndex {
+// newIndex joins the images of all platforms.
+func (b build) newIndex(images []v1.Image) v1.ImageIndex {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for i, image := range images {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: image, Descriptor: v1.Descriptor{Platform: &binaries[i].platform},
+			Add: image, Descriptor: v1.Descriptor{Platform: &b.binaries[i].platform},
 		})
 	}
-	return mutate.Annotations(index, describe(binaries[0], version)).(v1.ImageIndex)
+	return mutate.Annotations(index, b.labels()).(v1.ImageIndex)
 }

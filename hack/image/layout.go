@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -21,10 +22,13 @@ const refName = "org.opencontainers.image.ref.name"
 
 // build is what an image is made of.
 type build struct {
-	version, builder string
-	licence          string // a file
-	output           string // a folder
-	binaries         []binary
+	version  string
+	commit   string
+	time     time.Time // of the commit
+	builder  string    // a URI
+	licence  string    // a file
+	output   string    // a folder
+	binaries []binary
 }
 
 // run writes the layout, its archive, an SBOM for each platform, and the provenance.
@@ -35,24 +39,24 @@ func (b build) run() error {
 	images := make([]v1.Image, len(b.binaries))
 	for i, program := range b.binaries {
 		var err error
-		if images[i], err = newImage(program, b.version, b.licence); err != nil {
+		if images[i], err = b.newImage(program); err != nil {
 			return fmt.Errorf("packing %s: %w", program.path, err)
 		}
 	}
-	index := newIndex(b.binaries, images, b.version)
+	index := b.newIndex(images)
 	files := filesOf(b.output, b.version)
 	if err := writeLayout(files.layout, index, b.version); err != nil {
 		return fmt.Errorf("writing %s: %w", files.layout, err)
 	}
-	if err := writeArchive(files, b.binaries[0]); err != nil {
+	if err := writeArchive(files, b.time); err != nil {
 		return fmt.Errorf("writing %s: %w", files.archive, err)
 	}
 	for _, program := range b.binaries {
-		if err := writeSBOM(files.sbom(program.platform), program, b.version); err != nil {
+		if err := b.writeSBOM(files.sbom(program.platform), program); err != nil {
 			return fmt.Errorf("the SBOM of %s: %w", program.path, err)
 		}
 	}
-	if err := writeProvenance(files, index, b); err != nil {
+	if err := b.writeProvenance(files, index); err != nil {
 		return fmt.Errorf("the provenance: %w", err)
 	}
 	digest, err := index.Digest()
@@ -65,6 +69,8 @@ func (b build) run() error {
 
 func (b build) check() error {
 	switch {
+	case b.commit == "" || b.time.Unix() == 0:
+		return errors.New("build needs -commit and -time; outside of a Git checkout, set COMMIT and SOURCE_DATE_EPOCH for make")
 	case b.version == "" || b.output == "" || b.licence == "" || b.builder == "":
 		return errors.New("build needs -version, -licence, -output and -builder")
 	case len(b.binaries) == 0:
@@ -75,8 +81,8 @@ func (b build) check() error {
 	}
 	platforms := map[string]bool{}
 	for _, program := range b.binaries {
-		if first := b.binaries[0]; program.revision() != first.revision() {
-			return fmt.Errorf("%s is of commit %s, but %s of %s", program.path, program.revision(), first.path, first.revision())
+		if first := b.binaries[0]; program.goVersion != first.goVersion {
+			return fmt.Errorf("%s was built with %s, but %s with %s", program.path, program.goVersion, first.path, first.goVersion)
 		}
 		platform := platformName(program.platform)
 		if platforms[platform] {
@@ -123,12 +129,12 @@ func writeLayout(path string, index v1.ImageIndex, version string) error {
 }
 
 // writeArchive writes the layout into one file, for tools that load images from archives.
-func writeArchive(f files, program binary) error {
+func writeArchive(f files, modified time.Time) error {
 	entries, err := entriesOf(f.layout, "")
 	if err != nil {
 		return err
 	}
-	content, err := tarOf(entries, program.time)
+	content, err := tarOf(entries, modified)
 	if err != nil {
 		return err
 	}

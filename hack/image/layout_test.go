@@ -63,8 +63,8 @@ func TestImageIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	labels := describe(inspected(t, programs)[0], testVersion)
-	if labels["org.opencontainers.image.created"] != commitTime || len(labels["org.opencontainers.image.revision"]) != 40 {
+	labels := buildOf(t, programs).labels()
+	if labels["org.opencontainers.image.created"] != testTime || labels["org.opencontainers.image.revision"] != testCommit {
 		t.Errorf("time or commit are wrong: %v", labels)
 	}
 	if fmt.Sprint(manifest.Annotations) != fmt.Sprint(labels) {
@@ -119,9 +119,9 @@ func checkImage(t *testing.T, image v1.Image, platform v1.Platform, labels map[s
 		t.Fatal(err)
 	}
 	want := []string{
-		"drwxr-xr-x 0:0 " + commitTime + " licenses/",
-		"-rw-r--r-- 0:0 " + commitTime + " licenses/LICENSE",
-		"-rwxr-xr-x 0:0 " + commitTime + " winnow-apiserver",
+		"drwxr-xr-x 0:0 " + testTime + " licenses/",
+		"-rw-r--r-- 0:0 " + testTime + " licenses/LICENSE",
+		"-rwxr-xr-x 0:0 " + testTime + " winnow-apiserver",
 	}
 	if got := listed(t, raw); !slices.Equal(got, want) {
 		t.Errorf("%s holds\n%s\nwant\n%s", platform, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -203,16 +203,18 @@ func TestWhatNoImageIsMadeOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"build", "-version", testVersion, "-licence", "../../LICENSE", "-output", t.TempDir()}
+	args := []string{"build", "-version", testVersion, "-commit", testCommit, "-time", testSeconds, "-licence", "../../LICENSE", "-output", t.TempDir()}
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
-		"a program without a commit":    {append(args, test), "build it in a Git checkout"},
+		"a program that names folders":  {append(args, test), "build it with CGO_ENABLED=0 and -trimpath"},
 		"a file that is no program":     {append(args, "main.go"), "main.go"},
 		"no program":                    {args, "needs a program for each platform"},
 		"one platform twice":            {append(args, programs[0], rebuilt[0]), "there are two programs for linux-amd64"},
 		"a version that is no tag":      {append(args, "-version", "v1+2", programs[0]), "the version is the tag of the image"},
+		"no commit":                     {append(args, "-commit", "", programs[0]), "set COMMIT and SOURCE_DATE_EPOCH"},
+		"no time":                       {append(args, "-time", "0", programs[0]), "set COMMIT and SOURCE_DATE_EPOCH"},
 		"no version":                    {append(args, "-version", "", programs[0]), "build needs -version"},
 		"no command":                    {nil, "the first argument must be"},
 		"a command that there is not":   {[]string{"eat"}, `"eat" is no command`},
@@ -226,11 +228,10 @@ func TestWhatNoImageIsMadeOf(t *testing.T) {
 	}
 }
 
-func TestProgramsOfTwoCommits(t *testing.T) {
-	binaries := inspected(t, programs)
-	binaries[1].dirty = true
-	err := build{version: testVersion, builder: "b", licence: "l", output: "o", binaries: binaries}.check()
-	if err == nil || !strings.Contains(err.Error(), binaries[0].commit+"-dirty") {
+func TestProgramsOfTwoGoVersions(t *testing.T) {
+	b := buildOf(t, programs)
+	b.binaries[1].goVersion = "go1.0"
+	if err := b.run(); err == nil || !strings.Contains(err.Error(), "was built with go1.0, but ") {
 		t.Errorf("the error is %v", err)
 	}
 }

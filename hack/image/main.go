@@ -4,9 +4,10 @@
 // Command image packs winnow-apiserver into a container image without a container runtime, describes it, and pushes it. What it writes depends
 // on its input alone: the same commit, version and Go release give the same digests on every machine.
 //
-//	image build -version V -licence FILE -output DIR BINARY...   an OCI layout, its archive, SBOMs and provenance
+//	image build -version V -commit C -time T -licence FILE -output DIR BINARY...
+//	                                                             an OCI layout, its archive, SBOMs and provenance
 //	image push -output DIR -repository NAME                      pushes what build wrote
-//	image archive OUTPUT BINARY [FILE...]                        a .tar.gz of a program and other files
+//	image archive -time T OUTPUT BINARY [FILE...]                a .tar.gz of a program and other files
 //	image release -output DIR -repository NAME -artifacts DIR    gathers all files of a release, with their checksums
 package main
 
@@ -18,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -38,15 +40,18 @@ func run(ctx context.Context, args []string) error {
 	output := flags.String("output", "", "the folder of the image and of what is beside it")
 	repository := flags.String("repository", "", "the repository of the image, for example registry.example.com/winnow")
 	version := flags.String("version", "", "the version of the image, which is also its tag")
+	commit := flags.String("commit", "", "the commit that was built, with the suffix -dirty if there were other changes")
+	seconds := flags.Int64("time", 0, "the time of everything that is written, in seconds since 1970, which is that of the commit")
 	licence := flags.String("licence", "", "the file with the licence")
 	builder := flags.String("builder", localBuilder, "the URI of the builder that the provenance names")
 	artifacts := flags.String("artifacts", "", "the folder of the manifests and the chart")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
+	modified := time.Unix(*seconds, 0).UTC()
 	switch args[0] {
 	case "build":
-		b := build{version: *version, builder: *builder, licence: *licence, output: *output}
+		b := build{version: *version, commit: *commit, time: modified, builder: *builder, licence: *licence, output: *output}
 		for _, path := range flags.Args() {
 			binary, err := inspect(path)
 			if err != nil {
@@ -62,7 +67,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return err
 	case "archive":
-		return archiveProgram(flags.Args())
+		return archiveProgram(flags.Args(), modified)
 	case "release":
 		return release{output: *output, repository: *repository, artifacts: *artifacts}.run()
 	default:

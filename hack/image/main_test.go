@@ -9,16 +9,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
+	"time"
 )
 
 const (
 	testVersion = "v1.2.3"
-	commitTime  = "2026-01-02T03:04:05Z"
+	testCommit  = "0123456789abcdef0123456789abcdef01234567"
+	testSeconds = "1767323045"
+	testTime    = "2026-01-02T03:04:05Z"
 )
 
-// programs are of a small module in a repository of its own, for linux/amd64 and linux/arm64, built twice in different places.
+// programs are of a small module, for linux/amd64 and linux/arm64, built twice in different folders.
 var programs, rebuilt []string
 
 func TestMain(m *testing.M) {
@@ -41,40 +43,23 @@ func TestMain(m *testing.M) {
 
 func buildPrograms(dir string) error {
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "somewhere", "else")
-	if err := writeFiles(first, map[string]string{
-		"go.mod": "module winnow.example/small\n\ngo 1.26.0\n", "main.go": "package main\n\nfunc main() {}\n",
-	}); err != nil {
-		return err
-	}
-	if err := commands(first, "git init --quiet", "git add .", "git commit --quiet --message=small"); err != nil {
-		return err
-	}
-	if err := commands(dir, "git clone --quiet "+first+" "+second); err != nil {
-		return err
-	}
-	for _, arch := range []string{"amd64", "arm64"} {
-		build := "env CGO_ENABLED=0 GOFLAGS=-buildvcs=true GOOS=linux GOARCH=" + arch + " go build -trimpath -o "
-		for source, paths := range map[string]*[]string{first: &programs, second: &rebuilt} {
-			path := filepath.Join(dir, filepath.Base(source)+"-programs", arch, "winnow-apiserver")
-			if err := commands(source, build+path+" ."); err != nil {
-				return err
-			}
-			*paths = append(*paths, path)
+	for _, source := range []string{first, second} {
+		if err := writeFiles(source, map[string]string{
+			"go.mod": "module winnow.example/small\n\ngo 1.26.0\n", "main.go": "package main\n\nfunc main() {}\n",
+		}); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-func commands(dir string, lines ...string) error {
-	for _, line := range lines {
-		words := strings.Fields(line)
-		cmd := exec.Command(words[0], words[1:]...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
-			"GIT_AUTHOR_DATE="+commitTime, "GIT_COMMITTER_DATE="+commitTime)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", line, err, out)
+	for _, arch := range []string{"amd64", "arm64"} {
+		for source, paths := range map[string]*[]string{first: &programs, second: &rebuilt} {
+			path := filepath.Join(source, arch, "winnow-apiserver")
+			cmd := exec.Command("go", "build", "-trimpath", "-o", path, ".")
+			cmd.Dir = source
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOOS=linux", "GOARCH="+arch)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("building for %s: %w: %s", arch, err, out)
+			}
+			*paths = append(*paths, path)
 		}
 	}
 	return nil
@@ -106,12 +91,23 @@ func inspected(t *testing.T, paths []string) []binary {
 	return binaries
 }
 
+// buildOf is a build of programs into a folder of its own.
+func buildOf(t *testing.T, paths []string) build {
+	t.Helper()
+	modified, err := time.Parse(time.RFC3339, testTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return build{
+		version: testVersion, commit: testCommit, time: modified, builder: localBuilder,
+		licence: "../../LICENSE", output: t.TempDir(), binaries: inspected(t, paths),
+	}
+}
+
 // built builds an image of the programs, and returns its folder.
 func built(t *testing.T, paths []string) string {
 	t.Helper()
-	b := build{
-		version: testVersion, builder: localBuilder, licence: "../../LICENSE", output: t.TempDir(), binaries: inspected(t, paths),
-	}
+	b := buildOf(t, paths)
 	if err := b.run(); err != nil {
 		t.Fatal(err)
 	}

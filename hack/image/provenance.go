@@ -27,12 +27,12 @@ const (
 )
 
 // writeProvenance states what the images were built from, by whom and how. The statement is not signed: the release workflow does that.
-func writeProvenance(f files, index v1.ImageIndex, b build) error {
+func (b build) writeProvenance(f files, index v1.ImageIndex) error {
 	subjects, err := subjectsOf(index, b.version)
 	if err != nil {
 		return err
 	}
-	predicate, err := predicateOf(f, b)
+	predicate, err := b.predicate(f)
 	if err != nil {
 		return err
 	}
@@ -71,10 +71,10 @@ func subjectsOf(index v1.ImageIndex, version string) ([]*intoto.ResourceDescript
 	return subjects, nil
 }
 
-func predicateOf(f files, b build) (*structpb.Struct, error) {
-	commit := &intoto.ResourceDescriptor{Uri: "git+" + source + "@" + b.binaries[0].revision()}
-	if !b.binaries[0].dirty {
-		commit.Digest = map[string]string{"gitCommit": b.binaries[0].commit}
+func (b build) predicate(f files) (*structpb.Struct, error) {
+	commit := &intoto.ResourceDescriptor{Uri: "git+" + source + "@" + b.commit}
+	if !dirty(b.commit) {
+		commit.Digest = map[string]string{"gitCommit": b.commit}
 	}
 	goVersion := b.binaries[0].goVersion
 	var platforms []any

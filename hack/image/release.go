@@ -66,7 +66,7 @@ func (r release) image(index v1.ImageIndex, version string) (pinned, error) {
 	if err != nil {
 		return pinned{}, err
 	}
-	if revision := manifest.Annotations["org.opencontainers.image.revision"]; strings.HasSuffix(revision, dirtySuffix) {
+	if revision := manifest.Annotations["org.opencontainers.image.revision"]; dirty(revision) {
 		return pinned{}, fmt.Errorf("the image is of %s: commit your changes and run \"make image\" again, so that others can build it too", revision)
 	}
 	created, err := time.Parse(time.RFC3339, manifest.Annotations["org.opencontainers.image.created"])

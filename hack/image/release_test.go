@@ -33,7 +33,7 @@ func released(t *testing.T, change func(r *release)) (release, error) {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(r.output, "kubectl-winnow_linux_amd64.tar.gz")
-	if err := run(t.Context(), []string{"archive", archive, programs[0], "../../LICENSE"}); err != nil {
+	if err := run(t.Context(), []string{"archive", "-time", testSeconds, archive, programs[0], "../../LICENSE"}); err != nil {
 		t.Fatal(err)
 	}
 	change(&r)
@@ -89,7 +89,7 @@ func TestReleaseHasChecksumsOfAllFiles(t *testing.T) {
 		t.Errorf("SHA256SUMS is\n%swant\n%s", got, want.String())
 	}
 	archive := unzipped(t, filepath.Join(r.output, "kubectl-winnow_linux_amd64.tar.gz"))
-	lines := []string{"-rwxr-xr-x 0:0 " + commitTime + " winnow-apiserver", "-rw-r--r-- 0:0 " + commitTime + " LICENSE"}
+	lines := []string{"-rwxr-xr-x 0:0 " + testTime + " winnow-apiserver", "-rw-r--r-- 0:0 " + testTime + " LICENSE"}
 	if got := listed(t, archive); !slices.Equal(got, lines) {
 		t.Errorf("the archive of the plugin holds %v", got)
 	}
@@ -111,8 +111,8 @@ func TestWhatIsNotReleased(t *testing.T) {
 			write(t, r.artifacts, "install/20-server.yaml", "image: other\n")
 		}, "no manifest in"},
 		"an image of uncommitted changes": {func(r *release) {
-			b := build{version: testVersion, builder: "b", licence: "../../LICENSE", output: r.output, binaries: inspected(t, programs[:1])}
-			b.binaries[0].dirty = true
+			b := buildOf(t, programs[:1])
+			b.commit, b.output = b.commit+"-dirty", r.output
 			if err := b.run(); err != nil {
 				t.Fatal(err)
 			}

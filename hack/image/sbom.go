@@ -18,8 +18,8 @@ const generator = "github.com/CycloneDX/cyclonedx-gomod"
 
 // writeSBOM lists the modules and the Go version that a program is made of, as recorded in it. The SBOM has the time of the commit and no
 // serial number, so that it is the same whenever it is made.
-func writeSBOM(path string, b binary, version string) error {
-	g, err := bin.NewGenerator(b.path, bin.WithIncludeStdlib(true), bin.WithVersionOverride(version), bin.WithLogger(zerolog.Nop()))
+func (b build) writeSBOM(path string, program binary) error {
+	g, err := bin.NewGenerator(program.path, bin.WithIncludeStdlib(true), bin.WithVersionOverride(b.version), bin.WithLogger(zerolog.Nop()))
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func writeSBOM(path string, b binary, version string) error {
 	if err != nil {
 		return err
 	}
-	bom.Metadata.Timestamp = b.time.UTC().Format(time.RFC3339)
+	bom.Metadata.Timestamp = b.time.Format(time.RFC3339)
 	bom.Metadata.Tools = &cyclonedx.ToolsChoice{Components: &[]cyclonedx.Component{
 		{Type: cyclonedx.ComponentTypeApplication, Name: generator, Version: moduleVersion(generator)},
 	}}
