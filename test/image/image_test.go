@@ -26,7 +26,7 @@ func TestImageIsTheSameFromAnotherFolder(t *testing.T) {
 	for name := range second {
 		t.Errorf("only the second run wrote %s", name)
 	}
-	for _, name := range []string{"image/index.json", archiveName, sbomName("amd64"), sbomName("arm64"), "winnow-" + version + "-provenance.json"} {
+	for _, name := range []string{"image/index.json", archiveName, sbomName("amd64"), sbomName("arm64"), provenanceName} {
 		if len(first[name]) == 0 {
 			t.Errorf("%s is missing or empty", name)
 		}
@@ -78,7 +78,20 @@ func TestSBOMNamesTheModulesOfWinnow(t *testing.T) {
 	}
 }
 
-const archiveName = "winnow-" + version + "-image.tar"
+func TestProvenanceNamesTheCommit(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(output, provenanceName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `"gitCommit": "` + commit + `"`; !strings.Contains(string(content), want) {
+		t.Errorf("the provenance does not contain %s:\n%s", want, content)
+	}
+}
+
+const (
+	archiveName    = "winnow-" + version + "-image.tar"
+	provenanceName = "winnow-" + version + "-provenance.json"
+)
 
 func sbomName(arch string) string { return "winnow-" + version + "-linux-" + arch + ".cdx.json" }
 

@@ -6,7 +6,6 @@
 package image
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +23,8 @@ import (
 // version is not that of Git, which another commit beside the test would change.
 const version = "v0.0.0-test"
 
-// output and again are what two runs wrote, in different folders of the source.
-var output, again string
+// output and again are what two runs wrote, in different folders of the source. commit is what they built.
+var output, again, commit string
 
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -44,16 +43,15 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		return 1, err
-	}
 	output, again = filepath.Join(dir, "output"), filepath.Join(dir, "again")
-	if err := makeImage(ctx, root, output, "umask 022"); err != nil {
+	here, elsewhere := filepath.Join(dir, "here"), filepath.Join(dir, "else", "where")
+	if err := commitSource(ctx, "../..", here); err != nil {
 		return 1, err
 	}
-	elsewhere := filepath.Join(dir, "else", "where")
-	if err := copySource(ctx, root, elsewhere); err != nil {
+	if err := os.CopyFS(elsewhere, os.DirFS(here)); err != nil {
+		return 1, err
+	}
+	if err := makeImage(ctx, here, output, "umask 022"); err != nil {
 		return 1, err
 	}
 	if err := makeImage(ctx, elsewhere, again, "umask 077; export TZ=Asia/Kolkata LC_ALL=C"); err != nil {
@@ -66,34 +64,48 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 func makeImage(ctx context.Context, root, output, before string) error {
 	cmd := exec.CommandContext(ctx, "bash", "-c", before+"; exec nice make image VERSION="+version+" OUTPUT="+output)
 	cmd.Dir = root
-	// A make around the test must not decide anything here, and Git must not write to the index that a copy of a worktree shares.
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS=")
-	}), "GIT_OPTIONAL_LOCKS=0")
+	// A make around the test must not decide anything here.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS=") })
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make image in %s: %w:\n%s", root, err, out)
 	}
 	return nil
 }
 
-// copySource copies the checkout with its changes, and without what Git ignores.
-func copySource(ctx context.Context, from, to string) error {
-	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	cmd.Dir = from
-	out, err := cmd.Output()
+// commitSource copies the source with its changes, and without what Git ignores, into a repository of its own. Nobody changes it meanwhile,
+// and it is the same kind of checkout wherever the test runs.
+func commitSource(ctx context.Context, from, to string) error {
+	out, err := git(ctx, from, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
-		return fmt.Errorf("listing the source: %w", err)
+		return err
 	}
-	for name := range bytes.SplitSeq(bytes.Trim(out, "\x00"), []byte{0}) {
-		if err := copyFile(filepath.Join(from, string(name)), filepath.Join(to, string(name))); err != nil {
+	for name := range strings.SplitSeq(strings.Trim(out, "\x00"), "\x00") {
+		if err := copyFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
-	git := filepath.Join(from, ".git")
-	if info, err := os.Stat(git); err != nil || !info.IsDir() {
-		return errors.Join(err, copyFile(git, filepath.Join(to, ".git"))) // the file of a worktree
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "--all"}, {"commit", "--quiet", "--message=test"}} {
+		if _, err := git(ctx, to, args...); err != nil {
+			return err
+		}
 	}
-	return os.CopyFS(filepath.Join(to, ".git"), os.DirFS(git))
+	commit, err = git(ctx, to, "rev-parse", "HEAD")
+	commit = strings.TrimSpace(commit)
+	return err
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=test", "GIT_AUTHOR_EMAIL=test@example.com",
+		"GIT_COMMITTER_NAME=test", "GIT_COMMITTER_EMAIL=test@example.com")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, stderr.String())
+	}
+	return string(out), nil
 }
 
 func copyFile(from, to string) error {

@@ -4,6 +4,7 @@
 package image
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -37,7 +38,7 @@ func TestImageServesACluster(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), version) {
 		t.Errorf("--version prints %q, error %v; want %s", out, err, version)
 	}
-	c, err := cluster.Start(t.Context(), cluster.Options{})
+	c, err := cluster.Start(context.Background(), cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestImageServesACluster(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	server, err := winnow.Start(t.Context(), c, winnow.Options{Binary: program})
+	server, err := winnow.Start(context.Background(), c, winnow.Options{Binary: program})
 	if err != nil {
 		t.Fatal(err)
 	}
