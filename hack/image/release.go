@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -113,6 +114,7 @@ func (r release) packChart(dir string, image pinned) error {
 	if err != nil {
 		return err
 	}
+	entries = withoutIgnored(entries)
 	version := chartVersion(image.version)
 	changes := map[string]map[string]string{
 		"winnow/Chart.yaml": {"version": version, "appVersion": image.version},
@@ -136,6 +138,22 @@ func (r release) packChart(dir string, image pinned) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "winnow-"+version+".tgz"), content, 0o644)
+}
+
+// withoutIgnored leaves out what .helmignore names. Of its patterns, those for names are enough here.
+func withoutIgnored(entries []entry) []entry {
+	var patterns []string
+	for _, e := range entries {
+		if e.name == "winnow/.helmignore" {
+			patterns = strings.Fields(string(e.content))
+		}
+	}
+	return slices.DeleteFunc(entries, func(e entry) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			matches, err := path.Match(pattern, path.Base(e.name))
+			return err == nil && matches
+		})
+	})
 }
 
 // semanticVersion is what Helm takes as the version of a chart.

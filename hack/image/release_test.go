@@ -18,11 +18,13 @@ import (
 )
 
 var artifacts = map[string]string{
-	"chart/winnow/Chart.yaml":  "# A chart.\nname: winnow\nversion: 0.0.0\nappVersion: none\n",
-	"chart/winnow/values.yaml": "image:\n  # Where it is.\n  repository: registry.example.com/winnow\n  tag: \"\"\n  digest: \"\"\nother:\n  tag: kept\n",
-	"install/20-server.yaml":   "containers:\n- image: registry.example.com/winnow:v0.1.0\n- name: b\n  image: registry.example.com/winnow:v0.1.0\n",
-	"krew/winnow.yaml":         "# not installed in a cluster\n",
-	"wait.sh":                  "#!/bin/sh\n",
+	"chart/winnow/.helmignore":      "*.gotmpl\n",
+	"chart/winnow/README.md.gotmpl": "not packed",
+	"chart/winnow/Chart.yaml":       "# A chart.\nname: winnow\nversion: 0.0.0\nappVersion: none\n",
+	"chart/winnow/values.yaml":      "image:\n  # Where it is.\n  repository: registry.example.com/winnow\n  tag: \"\"\n  digest: \"\"\nother:\n  tag: kept\n",
+	"install/20-server.yaml":        "containers:\n- image: registry.example.com/winnow:v0.1.0\n- name: b\n  image: registry.example.com/winnow:v0.1.0\n",
+	"krew/winnow.yaml":              "# not installed in a cluster\n",
+	"wait.sh":                       "#!/bin/sh\n",
 }
 
 // released builds an image, an archive of the plugin and a release of both.
@@ -56,7 +58,8 @@ func TestReleaseNamesTheImageByDigest(t *testing.T) {
 	dir := filepath.Join(r.output, "release")
 	chart := unpacked(t, filepath.Join(dir, "winnow-1.2.3.tgz"))
 	want := map[string]string{
-		"winnow/Chart.yaml": "# A chart.\nname: winnow\nversion: \"1.2.3\"\nappVersion: \"v1.2.3\"\n",
+		"winnow/.helmignore": "*.gotmpl\n",
+		"winnow/Chart.yaml":  "# A chart.\nname: winnow\nversion: \"1.2.3\"\nappVersion: \"v1.2.3\"\n",
 		"winnow/values.yaml": "image:\n  # Where it is.\n  repository: \"registry.example.org/team/winnow\"\n  tag: \"v1.2.3\"\n  digest: \"" +
 			digest.String() + "\"\nother:\n  tag: kept\n",
 	}
