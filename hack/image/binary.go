@@ -29,7 +29,7 @@ func inspect(path string) (binary, error) {
 		settings[s.Key] = s.Value
 	}
 	if settings["CGO_ENABLED"] != "0" || settings["-trimpath"] != "true" {
-		return binary{}, fmt.Errorf("%s may need shared libraries or name folders of this machine; build it with CGO_ENABLED=0 and -trimpath", path)
+		return binary{}, fmt.Errorf("%s may depend on libraries or folders of this machine; build it with CGO_ENABLED=0 and -trimpath", path)
 	}
 	return binary{
 		path: path, goVersion: info.GoVersion, platform: v1.Platform{OS: settings["GOOS"], Architecture: settings["GOARCH"]},

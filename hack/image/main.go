@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image packs winnow-apiserver into a container image without a container runtime, describes it, and pushes it. What it writes depends
-// on its input alone: the same commit, version and Go release give the same digests on every machine.
+// Command image packs winnow-apiserver into a container image without a container runtime, describes it, and pushes it. What it writes
+// depends on its input alone: the same commit, version and Go release give the same digests on every machine.
 //
 //	image build -version V -commit C -time T -licence FILE -output DIR BINARY...
 //	                                                             an OCI layout, its archive, SBOMs and provenance

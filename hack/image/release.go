@@ -68,7 +68,7 @@ func (r release) image(index v1.ImageIndex, version string) (pinned, error) {
 		return pinned{}, err
 	}
 	if revision := manifest.Annotations["org.opencontainers.image.revision"]; dirty(revision) {
-		return pinned{}, fmt.Errorf("the image is of %s: commit your changes and run \"make image\" again, so that others can build it too", revision)
+		return pinned{}, fmt.Errorf("the image is of %s: commit your changes and run \"make image\" again, so that others can build it", revision)
 	}
 	created, err := time.Parse(time.RFC3339, manifest.Annotations["org.opencontainers.image.created"])
 	if err != nil {
@@ -131,7 +131,7 @@ func (r release) packChart(dir string, image pinned) error {
 		delete(changes, e.name)
 	}
 	if len(changes) > 0 {
-		return errors.New("Chart.yaml or values.yaml is missing")
+		return errors.New("it has no Chart.yaml or no values.yaml")
 	}
 	content, err := tarGzOf(entries, image.created)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r release) packManifests(dir string, image pinned) error {
 		return err
 	}
 	entries = slices.DeleteFunc(entries, func(e entry) bool {
-		return strings.HasPrefix(e.name, "artifacts/chart/") || strings.HasPrefix(e.name, "artifacts/krew/")
+		return strings.HasPrefix(e.name, "artifacts/chart/") || strings.HasPrefix(e.name, "artifacts/krew/") || path.Ext(e.name) == ".go"
 	})
 	named := 0
 	for i, e := range entries {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -24,6 +25,7 @@ var artifacts = map[string]string{
 	"chart/winnow/values.yaml":      "image:\n  # Where it is.\n  repository: registry.example.com/winnow\n  tag: \"\"\n  digest: \"\"\nother:\n  tag: kept\n",
 	"install/20-server.yaml":        "containers:\n- image: registry.example.com/winnow:v0.1.0\n- name: b\n  image: registry.example.com/winnow:v0.1.0\n",
 	"krew/winnow.yaml":              "# not installed in a cluster\n",
+	"storage/embed.go":              "package storage\n",
 	"wait.sh":                       "#!/bin/sh\n",
 }
 
@@ -75,6 +77,22 @@ func TestReleaseNamesTheImageByDigest(t *testing.T) {
 	}
 }
 
+func TestTwoReleasesAreTheSame(t *testing.T) {
+	var sums []string
+	for _, mask := range []int{0o022, 0o077} {
+		old := syscall.Umask(mask)
+		r, err := released(t, func(*release) {})
+		syscall.Umask(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, string(contents(t, filepath.Join(r.output, "release"))["SHA256SUMS"]))
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("the checksums of two releases are\n%sand\n%s", sums[0], sums[1])
+	}
+}
+
 func TestReleaseHasChecksumsOfAllFiles(t *testing.T) {
 	r, err := released(t, func(*release) {})
 	if err != nil {
@@ -106,7 +124,7 @@ func TestWhatIsNotReleased(t *testing.T) {
 		"no repository": {func(r *release) { r.repository = "" }, "set REPOSITORY"},
 		"no image":      {func(r *release) { r.output = t.TempDir() }, `run "make image" first`},
 		"no plugin":     {func(r *release) { remove(t, r.output, "kubectl-winnow_linux_amd64.tar.gz") }, `run "make plugin-archives" first`},
-		"no chart":      {func(r *release) { remove(t, r.artifacts, "chart/winnow/values.yaml") }, "values.yaml is missing"},
+		"no chart":      {func(r *release) { remove(t, r.artifacts, "chart/winnow/values.yaml") }, "no values.yaml"},
 		"a chart without a digest": {func(r *release) {
 			write(t, r.artifacts, "chart/winnow/values.yaml", "image:\n  repository: a\n  tag: b\ndigest: c\n")
 		}, `"image.digest" stands 0 times`},
