@@ -29,20 +29,23 @@ GO_TEST = go test -p 2 -timeout 30m $(TESTFLAGS)
 help: ## Show the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
+# Programs without DWARF: it is stripped anyway, and compiling without it takes a sixth less time.
+BUILD = go build -trimpath -tags grpcnotrace -gcflags=all=-dwarf=false
+
 # What is released is the same wherever it is built, so the settings of this machine must not get in. Go itself records the commit only in a
 # whole clone, and not in a worktree or an archive of the source.
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 RELEASE_BUILD = env CGO_ENABLED=0 GOFLAGS=-buildvcs=false GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
-	go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS) -X github.com/winnow-dev/winnow/pkg/version.commit=$(COMMIT)'
+	$(BUILD) -ldflags '$(LDFLAGS) -X github.com/winnow-dev/winnow/pkg/version.commit=$(COMMIT)'
 OUTPUT ?= $(CURDIR)/_output
 REPOSITORY ?=
 IMAGE = go -C hack/image run .
 
 .PHONY: build
 build: ## Build bin/winnow-apiserver and bin/kubectl-winnow
-	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)' -o bin/winnow-apiserver ./cmd/apiserver
-	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)' -o bin/kubectl-winnow ./cmd/kubectl-winnow
+	CGO_ENABLED=0 $(BUILD) -ldflags '$(LDFLAGS)' -o bin/winnow-apiserver ./cmd/apiserver
+	CGO_ENABLED=0 $(BUILD) -ldflags '$(LDFLAGS)' -o bin/kubectl-winnow ./cmd/kubectl-winnow
 
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
