@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
-	"k8s.io/client-go/kubernetes/typed/core/v1"
+	v1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -170,8 +170,8 @@ func (k *Keeper) check(ctx context.Context) error {
 	return err
 }
 
-// renew writes what is due into the Secret, or all if it is lost, and returns what the Secret then holds. Read is the Secret as it was read;
-// nil if there was none.
+// renew writes what is due into the Secret, or all if it is lost, and returns what the Secret then holds. Read is the Secret as it was
+// read; nil if there was none.
 func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, lost bool, now time.Time) (Material, error) {
 	next, changes, err := Renew(m, k.config.Names, k.config.Lifetimes, now, k.config.Trusted)
 	if err != nil {

@@ -3,9 +3,9 @@
 
 // Package registration keeps the APIService, by which kube-apiserver sends requests for gc.winnow.dev to Winnow.
 //
-// An APIService that nobody answers for keeps every namespace of the cluster from being deleted, because the namespace controller cannot know
-// that nothing of its API is left. So a Registrar, in every replica, creates it last, and takes it back if kube-apiserver does not reach
-// Winnow; and a Guard, which runs beside them, withdraws it once no replica has answered for a while.
+// An APIService that nobody answers for keeps every namespace of the cluster from being deleted, because the namespace controller cannot
+// know that nothing of its API is left. So a Registrar, in every replica, creates it last, and takes it back if kube-apiserver does not
+// reach Winnow; and a Guard, which runs beside them, withdraws it once no replica has answered for a while.
 package registration
 
 import (
@@ -188,8 +188,8 @@ func (r *Registrar) reachesWinnow(service *apiregistrationv1.APIService) bool {
 		to.Port != nil && *to.Port == r.config.Port && !service.Spec.InsecureSkipTLSVerify
 }
 
-// apply writes the APIService over the one that was read; nil if there is none. RBAC can name what is created by server-side apply. It fails
-// with a conflict if somebody else has written meanwhile.
+// apply writes the APIService over the one that was read; nil if there is none. RBAC can name what is created by server-side apply. It
+// fails with a conflict if somebody else has written meanwhile.
 func (r *Registrar) apply(ctx context.Context, read *apiregistrationv1.APIService, bundle []byte) error {
 	service := applyv1.APIService(Name).
 		WithLabels(map[string]string{"app.kubernetes.io/part-of": "winnow"}).
