@@ -142,9 +142,9 @@ func (r *Registrar) check(ctx context.Context) error {
 	}
 	r.seen.Store(&sight{service})
 	if err := r.update(ctx, service); err != nil {
-		return err
+		return ignoreConflict(err)
 	}
-	return r.takeBack(ctx, service)
+	return ignoreConflict(r.takeBack(ctx, service))
 }
 
 // create creates the APIService if this replica leads and is ready.
@@ -220,12 +220,20 @@ func (r *Registrar) takeBack(ctx context.Context, service *apiregistrationv1.API
 	if r.created.IsZero() || now.Sub(r.created) < arriving {
 		return nil
 	}
-	r.created, r.next = time.Time{}, now.Add(pause)
 	why := unavailable(service)
 	if err := withdraw(ctx, r.config.APIServices, service); err != nil {
 		return fmt.Errorf("deleting it, because kube-apiserver does not reach Winnow (%s): %w", why, err)
 	}
+	r.created, r.next = time.Time{}, now.Add(pause)
 	return fmt.Errorf("deleted it again, because kube-apiserver does not reach Winnow; the next try is in %s: %s", pause, why)
+}
+
+// ignoreConflict returns no error if somebody has written meanwhile, such as kube-apiserver its status: the next look is soon.
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // withdraw deletes the APIService in the state that was read.
