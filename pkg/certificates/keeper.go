@@ -15,7 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/kubernetes/typed/core/v1"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	v1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -28,6 +29,8 @@ type Config struct {
 	Secrets v1.SecretInterface
 	// Secret is the name of the Secret. It need not exist.
 	Secret string
+	// Owner is the object with which the Secret goes; nil if there is none.
+	Owner func(context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error)
 	// Names are the DNS names of the serving certificate.
 	Names     []string
 	Lifetimes Lifetimes
@@ -167,8 +170,8 @@ func (k *Keeper) check(ctx context.Context) error {
 	return err
 }
 
-// renew writes what is due into the Secret, or all if it is lost, and returns what the Secret then holds. Read is the Secret as it was read;
-// nil if there was none.
+// renew writes what is due into the Secret, or all if it is lost, and returns what the Secret then holds. Read is the Secret as it was
+// read; nil if there was none.
 func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, lost bool, now time.Time) (Material, error) {
 	next, changes, err := Renew(m, k.config.Names, k.config.Lifetimes, now, k.config.Trusted)
 	if err != nil {
@@ -198,7 +201,14 @@ func (k *Keeper) write(ctx context.Context, read *corev1.Secret, m Material) err
 	// RBAC cannot name what is created by POST. Nor is the field manager shared, so that two replicas conflict.
 	secret := applycorev1.Secret(k.config.Secret, "").WithType(corev1.SecretTypeTLS).WithData(m.data).
 		WithLabels(map[string]string{"app.kubernetes.io/part-of": "winnow"})
-	_, err := k.config.Secrets.Apply(ctx, secret, metav1.ApplyOptions{FieldManager: k.config.Instance})
+	owner, err := k.config.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	if owner != nil {
+		secret.WithOwnerReferences(owner)
+	}
+	_, err = k.config.Secrets.Apply(ctx, secret, metav1.ApplyOptions{FieldManager: k.config.Instance})
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	v1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -52,7 +53,7 @@ func (s *secrets) Update(_ context.Context, secret *corev1.Secret, _ metav1.Upda
 }
 
 func (s *secrets) Apply(_ context.Context, a *applycorev1.SecretApplyConfiguration, o metav1.ApplyOptions) (*corev1.Secret, error) {
-	if s.stored != nil || o.Force {
+	if s.stored != nil || o.Force || len(a.OwnerReferences) != 1 {
 		return nil, apierrors.NewConflict(corev1.Resource("secrets"), "winnow", errors.New("owned by another manager"))
 	}
 	return s.store(a.Data), nil
@@ -62,6 +63,10 @@ func (s *secrets) store(data map[string][]byte) *corev1.Secret {
 	s.writes++
 	s.stored = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(s.writes)}, Data: data}
 	return s.stored
+}
+
+func owner(context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error) {
+	return applymetav1.OwnerReference().WithKind("Role").WithName("winnow:certificates"), nil
 }
 
 // replica is a Keeper whose Run is played by its test.
@@ -79,7 +84,7 @@ func start(t fataler, s *secrets, clock *clocktesting.FakeClock, l Lifetimes, le
 	r := &replica{leading: leading}
 	var err error
 	r.Keeper, err = New(quiet, Config{
-		Secrets: s, Secret: "winnow", Names: names, Lifetimes: l, Leading: func() bool { return r.leading }, Trusted: trusted,
+		Secrets: s, Secret: "winnow", Owner: owner, Names: names, Lifetimes: l, Leading: func() bool { return r.leading }, Trusted: trusted,
 		Instance: "replica", Clock: clock,
 	})
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificates keeps Winnow's own certificate authority and serving certificate. Both are in one Secret, which all replicas read. One
-// replica renews them, long before they end, in an order in which no client meets a certificate that it does not trust:
+// Package certificates keeps Winnow's own certificate authority and serving certificate. Both are in one Secret, which all replicas read.
+// One replica renews them, long before they end, in an order in which no client meets a certificate that it does not trust:
 //
 //  1. A new authority is added to those that are trusted. The serving certificate stays.
 //  2. Once kube-apiserver trusts the new authority, a serving certificate that it signs replaces the last one.

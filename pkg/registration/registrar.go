@@ -3,9 +3,9 @@
 
 // Package registration keeps the APIService, by which kube-apiserver sends requests for gc.winnow.dev to Winnow.
 //
-// An APIService that nobody answers for keeps every namespace of the cluster from being deleted, because the namespace controller cannot know
-// that nothing of its API is left. So a Registrar, in every replica, creates it last, and takes it back if kube-apiserver does not reach
-// Winnow; and a Guard, which runs beside them, withdraws it once no replica has answered for a while.
+// An APIService that nobody answers for keeps every namespace of the cluster from being deleted, because the namespace controller cannot
+// know that nothing of its API is left. So a Registrar, in every replica, creates it last, and takes it back if kube-apiserver does not
+// reach Winnow; and a Guard, which runs beside them, withdraws it once no replica has answered for a while.
 package registration
 
 import (
@@ -50,7 +50,7 @@ type Config struct {
 	// Namespace, Service and Port are where kube-apiserver reaches Winnow.
 	Namespace, Service string
 	Port               int32
-	// Owner is the object with which the APIService goes, or nil.
+	// Owner is the object with which the APIService goes; nil if there is none.
 	Owner func(context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error)
 	// CAPEM returns the authorities by which kube-apiserver is to verify Winnow, and ServingCAPEM those that it needs for this replica.
 	CAPEM, ServingCAPEM func() []byte
@@ -142,9 +142,9 @@ func (r *Registrar) check(ctx context.Context) error {
 	}
 	r.seen.Store(&sight{service})
 	if err := r.update(ctx, service); err != nil {
-		return err
+		return ignoreConflict(err)
 	}
-	return r.takeBack(ctx, service)
+	return ignoreConflict(r.takeBack(ctx, service))
 }
 
 // create creates the APIService if this replica leads and is ready.
@@ -188,8 +188,8 @@ func (r *Registrar) reachesWinnow(service *apiregistrationv1.APIService) bool {
 		to.Port != nil && *to.Port == r.config.Port && !service.Spec.InsecureSkipTLSVerify
 }
 
-// apply writes the APIService over the one that was read; nil if there is none. RBAC can name what is created by server-side apply. It fails
-// with a conflict if somebody else has written meanwhile.
+// apply writes the APIService over the one that was read; nil if there is none. RBAC can name what is created by server-side apply. It
+// fails with a conflict if somebody else has written meanwhile.
 func (r *Registrar) apply(ctx context.Context, read *apiregistrationv1.APIService, bundle []byte) error {
 	service := applyv1.APIService(Name).
 		WithLabels(map[string]string{"app.kubernetes.io/part-of": "winnow"}).
@@ -200,14 +200,14 @@ func (r *Registrar) apply(ctx context.Context, read *apiregistrationv1.APIServic
 	if read != nil {
 		service.WithResourceVersion(read.ResourceVersion)
 	}
-	if r.config.Owner != nil {
-		owner, err := r.config.Owner(ctx)
-		if err != nil {
-			return err
-		}
+	owner, err := r.config.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	if owner != nil {
 		service.WithOwnerReferences(owner)
 	}
-	_, err := r.config.APIServices.Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	_, err = r.config.APIServices.Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	return err
 }
 
@@ -220,12 +220,20 @@ func (r *Registrar) takeBack(ctx context.Context, service *apiregistrationv1.API
 	if r.created.IsZero() || now.Sub(r.created) < arriving {
 		return nil
 	}
-	r.created, r.next = time.Time{}, now.Add(pause)
 	why := unavailable(service)
 	if err := withdraw(ctx, r.config.APIServices, service); err != nil {
 		return fmt.Errorf("deleting it, because kube-apiserver does not reach Winnow (%s): %w", why, err)
 	}
+	r.created, r.next = time.Time{}, now.Add(pause)
 	return fmt.Errorf("deleted it again, because kube-apiserver does not reach Winnow; the next try is in %s: %s", pause, why)
+}
+
+// ignoreConflict returns no error if somebody has written meanwhile, such as kube-apiserver its status: the next look is soon.
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // withdraw deletes the APIService in the state that was read.

@@ -135,6 +135,8 @@ func TestRightsByName(t *testing.T) {
 		{"apiregistration.k8s.io", "apiservices", "", "others", "list"},
 		{"rbac.authorization.k8s.io", "clusterroles", "", "winnow:registration", "get"},
 		{"rbac.authorization.k8s.io", "clusterroles", "", "winnow:controller", ""},
+		{"rbac.authorization.k8s.io", "roles", namespace, "winnow:certificates", "get"},
+		{"rbac.authorization.k8s.io", "roles", namespace, "winnow:leader-election", ""},
 		{"", "namespaces", "", "team-a", "get list watch"},
 		{"batch", "jobs", "team-a", "build-1", "get list watch delete"},
 	} {

@@ -51,7 +51,9 @@ func TestRegistration(t *testing.T) {
 		return now != "" && now != uid
 	})
 	kubectl(t, "delete", "clusterrole/winnow:registration")
+	kubectl(t, "delete", "role/winnow:certificates", "-n", winnow.Namespace)
 	eventually(t, "the APIService is gone", func() bool { return field(t, apiService, "{.metadata.uid}") == "" })
+	eventually(t, "the Secret is gone", func() bool { return field(t, secret, "{.metadata.uid}") == "" })
 }
 
 // TestRotation: certificates, that of the authority included, are renewed while a client sends requests, and none fails.

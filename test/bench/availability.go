@@ -198,8 +198,8 @@ func (w *world) holder(ctx context.Context) (holder, error) {
 	return holder{*lease.Spec.HolderIdentity, lease.Spec.AcquireTime.Time}, nil
 }
 
-// measureAbsence kills all replicas, and measures how long the deletion of a namespace takes then, and how long after a replica is back its API
-// is served again.
+// measureAbsence kills all replicas, and measures how long the deletion of a namespace takes then, and how long after a replica is back its
+// API is served again.
 func measureAbsence(ctx context.Context, o options, r *report) (err error) {
 	w, err := newSelfRegistered(ctx, o)
 	if err != nil {

@@ -95,7 +95,9 @@ func (o *guardOptions) run(ctx context.Context) error {
 }
 
 // recordWithdrawal records an Event of Winnow's Deployment, which is where people look.
-func recordWithdrawal(ctx context.Context, client kubernetes.Interface, namespace string, s *apiregistrationv1.APIService, why string) error {
+func recordWithdrawal(
+	ctx context.Context, client kubernetes.Interface, namespace string, s *apiregistrationv1.APIService, why string,
+) error {
 	now := clock.RealClock{}.Now()
 	event := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{GenerateName: ownName + "-guard-", Namespace: namespace},
@@ -104,7 +106,9 @@ func recordWithdrawal(ctx context.Context, client kubernetes.Interface, namespac
 		Type: corev1.EventTypeWarning, Reason: "APIServiceWithdrawn", Action: "Withdraw",
 		Note:      fmt.Sprintf("APIService %s is withdrawn, so that namespaces can be deleted: %s", s.Name, why),
 		Regarding: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: ownName},
-		Related:   &corev1.ObjectReference{APIVersion: apiregistrationv1.SchemeGroupVersion.String(), Kind: "APIService", Name: s.Name, UID: s.UID},
+		Related: &corev1.ObjectReference{
+			APIVersion: apiregistrationv1.SchemeGroupVersion.String(), Kind: "APIService", Name: s.Name, UID: s.UID,
+		},
 	}
 	_, err := client.EventsV1().Events(namespace).Create(ctx, event, metav1.CreateOptions{})
 	return err

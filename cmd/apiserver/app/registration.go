@@ -30,8 +30,8 @@ import (
 
 const (
 	certificatesSecret = "winnow-certificates"
-	// The APIService goes when this ClusterRole is uninstalled. It also allows Winnow to create it.
-	registrationRole = "winnow:registration"
+	// The APIService goes when this ClusterRole is uninstalled, and the Secret when this Role is. They also allow Winnow to create them.
+	registrationRole, certificatesRole = "winnow:registration", "winnow:certificates"
 )
 
 // serving is what kube-apiserver needs to know of how this replica serves, and who tells it. Its zero value is that of a server whose
@@ -59,8 +59,9 @@ func (o *Options) applyRegistration(ctx context.Context, cluster *rest.Config, a
 	config := registration.Config{
 		APIServices: services.ApiregistrationV1().APIServices(),
 		Namespace:   o.Service.Namespace, Service: ownName, Port: int32(o.Service.Port),
-		Owner: func(ctx context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error) {
-			return registrationOwner(ctx, client)
+		Owner: func(ctx context.Context) (*owner, error) {
+			role, err := client.RbacV1().ClusterRoles().Get(ctx, registrationRole, metav1.GetOptions{})
+			return ownerOf("ClusterRole", role, err)
 		},
 		Leading: asked.Leading, Ready: asked.Ready, Clock: clock.RealClock{},
 	}
@@ -95,6 +96,10 @@ func (o *Options) newKeeper(
 	}
 	keeper, err := certificates.New(ctx, certificates.Config{
 		Secrets: client.CoreV1().Secrets(o.Service.Namespace), Secret: certificatesSecret,
+		Owner: func(ctx context.Context) (*owner, error) {
+			role, err := client.RbacV1().Roles(o.Service.Namespace).Get(ctx, certificatesRole, metav1.GetOptions{})
+			return ownerOf("Role", role, err)
+		},
 		Names: []string{o.serverName()}, Lifetimes: o.Service.Lifetimes,
 		Leading: asked.Leading, Trusted: trusted, Instance: asked.instance, Clock: clock.RealClock{},
 	})
@@ -104,17 +109,18 @@ func (o *Options) newKeeper(
 	return keeper, nil
 }
 
-// registrationOwner refers to the ClusterRole that an uninstall deletes; nil if there is none that can be read.
-func registrationOwner(ctx context.Context, client kubernetes.Interface) (*applymetav1.OwnerReferenceApplyConfiguration, error) {
-	role, err := client.RbacV1().ClusterRoles().Get(ctx, registrationRole, metav1.GetOptions{})
+type owner = applymetav1.OwnerReferenceApplyConfiguration
+
+// ownerOf refers to a Role or ClusterRole that was read; nil if there is none that can be read.
+func ownerOf(kind string, role metav1.Object, err error) (*owner, error) {
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading ClusterRole %s: %w", registrationRole, err)
+		return nil, fmt.Errorf("reading a %s: %w", kind, err)
 	}
-	return applymetav1.OwnerReference().WithAPIVersion(rbacv1.SchemeGroupVersion.String()).WithKind("ClusterRole").
-		WithName(role.Name).WithUID(role.UID), nil
+	return applymetav1.OwnerReference().WithAPIVersion(rbacv1.SchemeGroupVersion.String()).WithKind(kind).
+		WithName(role.GetName()).WithUID(role.GetUID()), nil
 }
 
 // register runs the registrar after the server has started, until ctx ends.

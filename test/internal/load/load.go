@@ -35,7 +35,9 @@ type Result struct {
 }
 
 func (r Result) String() string {
-	return fmt.Sprintf("%d requests and %d watches, %d failed; %d changes written, %d seen", r.Requests, r.Watches, len(r.Failures), r.Written, r.Seen)
+	return fmt.Sprintf(
+		"%d requests and %d watches, %d failed; %d changes written, %d seen", r.Requests, r.Watches, len(r.Failures), r.Written, r.Seen,
+	)
 }
 
 // Load is a load on the policies of a namespace.
@@ -210,7 +212,8 @@ func (l *Load) do(ctx context.Context, method, url, contentType string, body []b
 // watch watches from a version on, and again from the last one when a watch ends, as every client does.
 func (l *Load) watch(ctx context.Context, version string) {
 	for ctx.Err() == nil {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url+"?watch=true&allowWatchBookmarks=true&resourceVersion="+version, nil)
+		query := "?watch=true&allowWatchBookmarks=true&resourceVersion=" + version
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url+query, nil)
 		if err != nil {
 			return
 		}
@@ -243,7 +246,7 @@ func (l *Load) follow(ctx context.Context, body io.Reader, version string) strin
 			Object v1alpha1.CleanupPolicy
 		}
 		if err := events.Decode(&event); err != nil {
-			if err != io.EOF && ctx.Err() == nil { //nolint:errorlint // A watch that ends cleanly ends with EOF itself.
+			if err != io.EOF && ctx.Err() == nil { // A watch that ends cleanly ends with EOF itself.
 				l.lock.Lock()
 				l.fail(fmt.Errorf("watch ended: %w", err))
 				l.lock.Unlock()
