@@ -88,11 +88,12 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	guard := newGuardCommand()
 	usage := &cobra.Command{} // Its functions, instead of those of cmd, which print the flags of the server.
-	guard.SetUsageFunc(usage.UsageFunc())
-	guard.SetHelpFunc(usage.HelpFunc())
-	cmd.AddCommand(guard)
+	for _, other := range []*cobra.Command{newGuardCommand(), newCheckCommand()} {
+		other.SetUsageFunc(usage.UsageFunc())
+		other.SetHelpFunc(usage.HelpFunc())
+		cmd.AddCommand(other)
+	}
 	return cmd
 }
 

@@ -20,7 +20,6 @@ import (
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/registration"
 )
 
@@ -78,10 +77,8 @@ func (o *guardOptions) run(ctx context.Context) error {
 	}
 	guard := registration.Guard{
 		APIServices: services.ApiregistrationV1().APIServices(),
-		Ask: func(ctx context.Context) error {
-			return client.Discovery().RESTClient().Get().AbsPath("/apis", v1alpha1.SchemeGroupVersion.String()).Do(ctx).Error()
-		},
-		After: o.withdrawAfter,
+		Ask:         func(ctx context.Context) error { return askForAPI(ctx, client) },
+		After:       o.withdrawAfter,
 		Withdrawn: func(ctx context.Context, service *apiregistrationv1.APIService, why string) {
 			if err := recordWithdrawal(ctx, client, o.namespace, service, why); err != nil {
 				klog.FromContext(ctx).Error(err, "Cannot record an Event")
