@@ -23,6 +23,13 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 SOAKFLAGS ?=
 DOCSFLAGS ?=
+VERSIONSFLAGS ?=
+
+# The version of Kubernetes of the test clusters: 1.34, 1.35, 1.36 or 1.37; the newest by default.
+ifdef KUBERNETES
+export WINNOW_KUBERNETES := $(KUBERNETES)
+endif
+
 GO_TEST = go test -p 2 -timeout 30m $(TESTFLAGS)
 
 .PHONY: help
@@ -120,8 +127,12 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 	cd hack/image && $(GO_TEST) ./...
 
 .PHONY: test-e2e
-test-e2e: programs ## Run end-to-end tests on real clusters, never from the test cache
+test-e2e: programs ## Run end-to-end tests on real clusters, of another version with KUBERNETES=1.34; never from the test cache
 	$(GO_TEST) -count=1 ./test/...
+
+.PHONY: test-versions
+test-versions: ## Run the suites that need a cluster on each version of Kubernetes, and print the table of docs/install.md; hours
+	go run ./hack/test-versions $(VERSIONSFLAGS)
 
 .PHONY: test-browser
 test-browser: programs ## Test the page of kubectl winnow ui in a Chromium; installs one if it is missing, as root on Debian

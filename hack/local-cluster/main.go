@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/programs"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
@@ -44,14 +45,17 @@ func run(ctx context.Context) error {
 	)
 	replicas := flag.Int("winnow", 0, "number of replicas of Winnow, built from this source. If 0, the cluster does not contain Winnow")
 	flag.Usage = func() {
-		fmt.Fprint(
+		fmt.Fprintf(
 			flag.CommandLine.Output(),
 			`Runs a real Kubernetes cluster on 127.0.0.1 until Ctrl-C: etcd, kube-apiserver, kube-controller-manager,
 kube-scheduler, and kwok instead of kubelets. The first time it fetches or builds them.
 
+WINNOW_KUBERNETES=1.34 chooses the version of Kubernetes from %s; the newest by default.
+
 Usage: go run ./hack/local-cluster [flags]
 
 `,
+			strings.Join(programs.KubernetesVersions, ", "),
 		)
 		flag.PrintDefaults()
 	}

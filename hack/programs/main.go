@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/winnow-dev/winnow/test/programs"
@@ -20,10 +21,11 @@ import (
 
 const usage = `Fetches or builds the programs of the test cluster, if they are not in the cache yet.
 
+WINNOW_KUBERNETES=1.34  chooses the version of Kubernetes from %s; the newest by default
 WINNOW_PROGRAMS=build   builds all of them from Go modules, and fetches none
 WINNOW_CACHE=DIR        is the cache; winnow in the user's cache folder by default
 
-Usage: make programs, or go run ./hack/programs [-o DIR PACKAGE ...]
+Usage: make programs, make programs KUBERNETES=1.34, or go run ./hack/programs [-o DIR PACKAGE ...]
 
 `
 
@@ -31,7 +33,7 @@ func main() {
 	output := flag.String("o", "bin", "folder for the executables of the packages of Winnow that are built at the same time")
 	helm := flag.Bool("helm", false, "also provide helm, by which tests install the chart")
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), usage)
+		fmt.Fprintf(flag.CommandLine.Output(), usage, strings.Join(programs.KubernetesVersions, ", "))
 		flag.PrintDefaults()
 	}
 	flag.Parse()

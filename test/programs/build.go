@@ -5,7 +5,9 @@ package programs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,42 +19,57 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// job is one go command that builds some executables. Those of one module are built together: they share most packages,
-// and while one is linked, others are compiled.
+// job is one go command that builds some executables. What is in one workspace is built together: it shares most
+// packages, and while one executable is linked, others are compiled.
 type job struct {
-	dir    string
+	place  place
 	args   []string // flags and packages
 	output string
-	lane   lane
 	// finish puts the executables where they belong.
 	finish func() error
 }
 
-// lane is what a job waits for before it compiles. There is one job at a time in each, so that memory is enough.
-type lane int
+// place is where a go command runs: in a folder and with a workspace. Zero is where this process runs.
+type place struct{ dir, work string }
 
-// What takes longest has a lane of its own: it begins at once, and there is something to do while it is linked.
-const (
-	shortLane lane = iota
-	longLane
-	lanes
-)
+// workspace is the place of Winnow and all programs that have the versions of its modules. Its folder is the working
+// directory, so that packages may have relative paths.
+func workspace(root string) place { return place{work: filepath.Join(root, workspaceFile)} }
+
+const workspaceFile = "programs.work"
+
+// workspaceFolders are the folders beside the file of the workspace that it uses.
+func workspaceFolders(root string) ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(root, workspaceFile))
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, found := range regexp.MustCompile(`(?m)^\t\./(\S+)$`).FindAllSubmatch(content, -1) {
+		folders = append(folders, string(found[1]))
+	}
+	return folders, nil
+}
+
+// alone is the place of a module that does not share its versions.
+func alone(dir string) place { return place{dir: dir, work: "off"} }
 
 // builder builds jobs, and knows how far it is.
 type builder struct {
-	// command runs the go command in a folder, and returns its standard output.
-	command         func(ctx context.Context, dir string, stderr io.Writer, args ...string) (string, error)
-	lanes           [lanes]sync.Mutex
+	// command runs the go command in a place, and returns its standard output.
+	command         func(ctx context.Context, at place, stderr io.Writer, args ...string) (string, error)
+	shared          sync.Mutex   // of jobs in a workspace: the later one finds in the build cache what the earlier one has compiled
 	started, listed atomic.Int64 // jobs
 	total, compiled atomic.Int64 // packages of the listed jobs that are not in the build cache
 }
 
-// run builds jobs at the same time, as far as lanes allow. Their source is downloaded meanwhile.
+// run builds jobs at the same time, those of the workspace after each other. Their source is downloaded meanwhile.
 func (b *builder) run(ctx context.Context, jobs []job) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, j := range jobs {
@@ -63,9 +80,13 @@ func (b *builder) run(ctx context.Context, jobs []job) error {
 }
 
 func (b *builder) build(ctx context.Context, j job) error {
+	if j.place.dir == "" {
+		b.shared.Lock()
+		defer b.shared.Unlock()
+	}
 	stale, err := b.command(
 		ctx,
-		j.dir,
+		j.place,
 		io.Discard,
 		append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, j.args...)...)
 	if err != nil {
@@ -75,11 +96,9 @@ func (b *builder) build(ctx context.Context, j job) error {
 	b.total.Add(packages)
 	b.listed.Add(1)
 
-	b.lanes[j.lane].Lock()
-	defer b.lanes[j.lane].Unlock()
 	counter := &packageCounter{}
 	counter.count = func() { b.compiled.Add(1); packages-- }
-	if _, err := b.command(ctx, j.dir, counter, append([]string{"build", "-v", "-o", j.output}, j.args...)...); err != nil {
+	if _, err := b.command(ctx, j.place, counter, append([]string{"build", "-v", "-o", j.output}, j.args...)...); err != nil {
 		return err
 	}
 	b.compiled.Add(packages) // what another job, or another process, has compiled
@@ -121,15 +140,33 @@ func (c *packageCounter) Write(b []byte) (int, error) {
 	}
 }
 
-// buildJobs are those that build the missing programs.
-func buildJobs(missing []program) ([]job, error) {
+// stripped are flags of the linker: without symbols it needs half as long.
+const stripped = "-s -w"
+
+// buildFlags are the same for all that is built: other flags would compile the packages that jobs share again. Nobody
+// debugs them, and without DWARF the compiler needs a sixth less time.
+var buildFlags = []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=" + stripped}
+
+// buildJobs build the missing programs, one for each place, and beside those of the workspace other packages.
+func buildJobs(missing []program, root string, beside Build) ([]job, error) {
+	byPlace := map[place][]program{}
+	for _, p := range missing {
+		byPlace[p.place] = append(byPlace[p.place], p)
+	}
+	shared := workspace(root)
 	var jobs []job
-	for _, pin := range pins {
-		programs := slices.DeleteFunc(slices.Clone(missing), func(p program) bool { return p.pin != pin })
-		if len(programs) == 0 {
-			continue
+	if len(beside.Packages) > 0 && byPlace[shared] == nil {
+		jobs = append(jobs, job{
+			place: shared, args: slices.Concat(buildFlags, beside.Packages),
+			output: beside.Output + string(filepath.Separator), finish: func() error { return nil },
+		})
+	}
+	for at, programs := range byPlace {
+		others := Build{}
+		if at == shared {
+			others = beside
 		}
-		j, err := buildJob(pin, programs)
+		j, err := buildJob(programs, others)
 		if err != nil {
 			return nil, err
 		}
@@ -138,32 +175,58 @@ func buildJobs(missing []program) ([]job, error) {
 	return jobs, nil
 }
 
-// buildJob builds programs of one pin.
-func buildJob(pin *pin, programs []program) (job, error) {
-	ldflags, err := pin.ldflags(programs[0].version)
-	if err != nil {
-		return job{}, err
-	}
+// buildJob builds programs of one place, and other packages.
+func buildJob(programs []program, beside Build) (job, error) {
 	folder := filepath.Join(filepath.Dir(programs[0].target), "build.tmp")
-	j := job{
-		dir: programs[0].pinDir,
-		// Nobody debugs them, and without DWARF the compiler needs a sixth less time.
-		args: []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", ldflags},
-		// With a folder as output, go build gives each executable the name of its package.
-		output: folder + string(filepath.Separator), lane: pin.lane,
+	// With a folder as output, go build gives each executable the name of its package.
+	j := job{place: programs[0].place, args: slices.Clone(buildFlags), output: folder + string(filepath.Separator)}
+	targets := map[string]string{}
+	for i, p := range programs {
+		if stamps := p.pin.ldflags; stamps != nil && !slices.ContainsFunc(programs[:i], func(o program) bool { return o.pin == p.pin }) {
+			flags, err := stamps(p.version)
+			if err != nil {
+				return job{}, err
+			}
+			j.args = append(j.args, "-ldflags="+flags)
+		}
+		targets[executable(p.pin.packages[p.name])] = p.target
 	}
 	for _, p := range programs {
-		j.args = append(j.args, pin.packages[p.name])
+		j.args = append(j.args, p.pin.packages[p.name])
+	}
+	for _, pkg := range beside.Packages {
+		j.args = append(j.args, pkg)
+		targets[executable(pkg)] = filepath.Join(beside.Output, executable(pkg))
 	}
 	j.finish = func() error {
-		for _, p := range programs {
-			if err := os.Rename(filepath.Join(folder, executable(pin.packages[p.name])), p.target); err != nil {
+		for name, target := range targets {
+			if err := move(filepath.Join(folder, name), target); err != nil {
 				return err
 			}
 		}
 		return os.RemoveAll(folder)
 	}
 	return j, nil
+}
+
+// move puts an executable where it belongs, which may be another file system.
+func move(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	err := os.Rename(from, to)
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	content, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	if err := write(to+".tmp", content); err != nil {
+		return err
+	}
+	return os.Rename(to+".tmp", to)
 }
 
 // executable is the name that go build gives to the executable of a package: the last element of its path that is no
@@ -185,16 +248,17 @@ func GoCommand(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// goOutput runs the go command in dir and returns what it prints on standard output.
-func goOutput(ctx context.Context, dir string, stderr io.Writer, args ...string) (string, error) {
+// goOutput runs the go command in a place and returns what it prints on standard output.
+func goOutput(ctx context.Context, at place, stderr io.Writer, args ...string) (string, error) {
 	cmd := GoCommand(ctx, args...)
-	if cmd.Dir = dir; dir != "" { // the module of a pin: no executable that depends on what else is installed
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Dir = at.dir
+	if at.work != "" { // no executable that depends on what else is installed
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+at.work)
 	}
 	var stdout, message bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(&message, stderr)
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("go %s in %s: %w\n%s", strings.Join(args, " "), dir, err, lastLines(message.String(), 20))
+		return "", fmt.Errorf("go %s in %s: %w\n%s", strings.Join(args, " "), cmp.Or(at.dir, at.work), err, lastLines(message.String(), 20))
 	}
 	return strings.TrimSpace(stdout.String()), nil
 }

@@ -8,6 +8,11 @@
 // A host that cannot be reached, or does not have the file, is no error: the program is built. A file with another
 // checksum than the pinned one is an error and never used. WINNOW_PROGRAMS=build turns fetching off.
 //
+// WINNOW_KUBERNETES chooses the version of Kubernetes. The newest one, etcd, kwok and Winnow are built in one workspace,
+// programs.work: they share most packages, and each package of a shared module is compiled once. The versions in their
+// go.mod files are the same, so that Go's build cache is shared also with what is built outside of the workspace. An
+// older Kubernetes, and whatever else programs.work does not list, is built alone, with the modules of its release.
+//
 // It imports little, so that "go run ./hack/programs" starts to fetch within seconds when nothing is compiled yet.
 package programs
 
@@ -39,7 +44,7 @@ const (
 // Helm installs the chart in tests. It is no part of a cluster.
 const Helm = "helm"
 
-// All are the programs of a whole cluster.
+// All names the programs of a whole cluster.
 var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Kubectl, Kwok}
 
 // Paths maps the name of a program to the path of its executable.
@@ -47,14 +52,14 @@ type Paths map[string]string
 
 // pin is a module beside this file whose go.mod fixes the version of some programs.
 type pin struct {
-	name     string // its folder, and the first part of the cache folder
+	name     string // its folder, except for the version of Kubernetes, and the first part of the cache folder
 	project  string // as people write it
 	module   string // the module that it pins
 	packages map[string]string
-	ldflags  func(gitVersion string) (string, error)
+	// ldflags are flags of the linker for this version, for packages that match a pattern.
+	ldflags func(version string) (string, error)
 	// address is that of the official build of {program} in {version} for {os} and {arch}. A .tar.gz has the program in it.
 	address string
-	lane    lane
 }
 
 var pins = []*pin{{
@@ -62,10 +67,9 @@ var pins = []*pin{{
 	project:  "etcd",
 	module:   "go.etcd.io/etcd/server/v3",
 	packages: map[string]string{Etcd: "go.etcd.io/etcd/server/v3"},
-	ldflags:  stripped,
 	address:  "https://github.com/etcd-io/etcd/releases/download/{version}/etcd-{version}-{os}-{arch}.tar.gz",
 }, {
-	name:    "kubernetes",
+	name:    kubernetes,
 	project: "Kubernetes",
 	module:  "k8s.io/kubernetes",
 	packages: map[string]string{
@@ -76,25 +80,22 @@ var pins = []*pin{{
 	},
 	ldflags: kubernetesLdflags,
 	address: "https://dl.k8s.io/release/{version}/bin/{os}/{arch}/{program}",
-	lane:    longLane,
 }, {
 	name:     "kwok",
 	project:  "kwok",
 	module:   "sigs.k8s.io/kwok",
 	packages: map[string]string{Kwok: "sigs.k8s.io/kwok/cmd/kwok"},
-	ldflags:  stripped,
 	address:  "https://github.com/kubernetes-sigs/kwok/releases/download/{version}/kwok-{os}-{arch}",
 }, {
 	name:     "helm",
 	project:  "Helm",
 	module:   "helm.sh/helm/v4",
 	packages: map[string]string{Helm: "helm.sh/helm/v4/cmd/helm"},
-	ldflags:  stripped,
 	// checksums.txt has none of these yet, so that it is built.
 	address: "https://get.helm.sh/helm-{version}-{os}-{arch}.tar.gz",
 }}
 
-func stripped(string) (string, error) { return "-s -w", nil }
+const kubernetes = "kubernetes"
 
 // kubernetesLdflags stamps the version as Kubernetes' own build does (hack/lib/version.sh): without it a server
 // evaluates its feature gates at v0.0.0.
@@ -103,7 +104,7 @@ func kubernetesLdflags(gitVersion string) (string, error) {
 	if _, err := fmt.Sscanf(gitVersion, "v%d.%d.%d", &major, &minor, &patch); err != nil {
 		return "", fmt.Errorf("version %q of k8s.io/kubernetes: %w", gitVersion, err)
 	}
-	flags := "-s -w"
+	flags := "k8s.io/kubernetes/cmd/...=" + stripped
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		flags += fmt.Sprintf(" -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]d -X %[1]s.gitMinor=%[4]d",
 			pkg, gitVersion, major, minor)
@@ -115,7 +116,7 @@ func kubernetesLdflags(gitVersion string) (string, error) {
 type program struct {
 	name, version string
 	pin           *pin
-	pinDir        string // the folder of the module that pins it
+	place         place  // where it is built
 	target        string // where its executable belongs
 }
 
@@ -137,7 +138,7 @@ func (p program) missing() bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// Provide returns the paths of the named programs, of all of them when no name is testbuilders. It first fetches or builds
+// Provide returns the paths of the named programs, or of all of them without a name. It first fetches or builds
 // those that are missing, once for each version, into $WINNOW_CACHE/programs or winnow/programs below the user's cache
 // folder, and says on out what it does. Several processes may call it at once.
 func Provide(ctx context.Context, out io.Writer, names ...string) (Paths, error) {
@@ -155,7 +156,15 @@ func ProvideBeside(ctx context.Context, out io.Writer, beside Build, names ...st
 	if len(names) == 0 {
 		names = All
 	}
-	s, err := newSupplier(os.Getenv(modeVariable))
+	version, err := Kubernetes()
+	if err != nil {
+		return nil, err
+	}
+	root, err := folder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSupplier(os.Getenv(modeVariable), root)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +172,7 @@ func ProvideBeside(ctx context.Context, out io.Writer, beside Build, names ...st
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := plan(ctx, filepath.Join(dir, "programs"), names)
+	wanted, err := plan(root, filepath.Join(dir, "programs"), version, names)
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +187,8 @@ func ProvideBeside(ctx context.Context, out io.Writer, beside Build, names ...st
 }
 
 // plan says for each program which version is pinned and where its executable belongs.
-func plan(ctx context.Context, cacheDir string, names []string) ([]program, error) {
-	root, err := folder(ctx)
+func plan(root, cacheDir, kubernetesVersion string, names []string) ([]program, error) {
+	shared, err := workspaceFolders(root)
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +198,16 @@ func plan(ctx context.Context, cacheDir string, names []string) ([]program, erro
 		if i < 0 {
 			return nil, fmt.Errorf("unknown program %q: choose from %s", name, strings.Join(All, ", "))
 		}
-		p := program{name: name, pin: pins[i], pinDir: filepath.Join(root, pins[i].name)}
-		if p.version, err = pinnedVersion(p.pinDir, p.pin.module); err != nil {
+		p := program{name: name, pin: pins[i], place: workspace(root)}
+		folder := p.pin.name
+		if folder == kubernetes {
+			folder += "-" + kubernetesVersion
+		}
+		dir := filepath.Join(root, folder)
+		if !slices.Contains(shared, folder) {
+			p.place = alone(dir)
+		}
+		if p.version, err = pinnedVersion(dir, p.pin.module); err != nil {
 			return nil, err
 		}
 		p.target = filepath.Join(cacheDir, p.pin.name+"-"+p.version, name)
@@ -221,7 +238,7 @@ func folder(ctx context.Context) (string, error) {
 			return filepath.Dir(file), nil
 		}
 	}
-	dir, err := goOutput(ctx, "", io.Discard, "list", "-m", "-f", "{{.Dir}}", "github.com/winnow-dev/winnow")
+	dir, err := goOutput(ctx, place{}, io.Discard, "list", "-m", "-f", "{{.Dir}}", "github.com/winnow-dev/winnow")
 	if err != nil {
 		return "", fmt.Errorf("cannot find test/programs; run inside a checkout of Winnow: %w", err)
 	}

@@ -26,11 +26,12 @@ const modeVariable, modeBuild = "WINNOW_PROGRAMS", "build"
 type supplier struct {
 	fetcher      *fetcher // nil: build all
 	builder      *builder
+	root         string // the folder of this package
 	goos, goarch string
 }
 
-func newSupplier(mode string) (*supplier, error) {
-	s := &supplier{builder: &builder{command: goOutput}, goos: runtime.GOOS, goarch: runtime.GOARCH}
+func newSupplier(mode, root string) (*supplier, error) {
+	s := &supplier{builder: &builder{command: goOutput}, root: root, goos: runtime.GOOS, goarch: runtime.GOARCH}
 	switch mode {
 	case modeBuild:
 		return s, nil
@@ -50,20 +51,47 @@ func (s *supplier) supply(ctx context.Context, out io.Writer, wanted []program, 
 	}
 	report := follow(out, s.progress)
 	defer report.stop()
-	group, ctx := errgroup.WithContext(ctx)
-	if len(beside.Packages) > 0 {
-		report.note("Building %s.", strings.Join(beside.Packages, " and "))
-		group.Go(func() error {
-			return s.builder.run(ctx, []job{{
-				args:   append([]string{"-ldflags", "-s -w"}, beside.Packages...), // half as long to link
-				output: beside.Output + string(filepath.Separator), finish: func() error { return nil },
-			}})
-		})
-	}
 	if missing {
-		group.Go(func() error { return s.supplyPrograms(ctx, report, wanted) })
+		unlock, err := lockFolders(ctx, report, wanted)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 	}
+	// Another process may have supplied some of them in the meantime.
+	toFetch, toBuild := s.split(report, slices.DeleteFunc(slices.Clone(wanted), func(p program) bool { return !p.missing() }))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.build(ctx, report, toBuild, beside) })
+	group.Go(func() error {
+		left, err := s.fetch(ctx, report, toFetch)
+		if err != nil {
+			return err
+		}
+		return s.build(ctx, report, left, Build{})
+	})
 	return group.Wait()
+}
+
+// split says which programs are fetched and which are built at once. When one has to be built, those that are built
+// together with it cost little more.
+func (s *supplier) split(report *report, missing []program) (toFetch, toBuild []program) {
+	if s.fetcher == nil {
+		return nil, missing
+	}
+	unpinned := slices.DeleteFunc(slices.Clone(missing), func(p program) bool {
+		return s.fetcher.checksums[p.address(s.goos, s.goarch)] != ""
+	})
+	if len(unpinned) > 0 {
+		report.note("No checksum is pinned of the official builds of %s for %s/%s.", list(unpinned), s.goos, s.goarch)
+	}
+	for _, p := range missing {
+		if slices.ContainsFunc(unpinned, func(u program) bool { return u.place == p.place }) {
+			toBuild = append(toBuild, p)
+		} else {
+			toFetch = append(toFetch, p)
+		}
+	}
+	return toFetch, toBuild
 }
 
 // progress is how far everything is.
@@ -75,28 +103,19 @@ func (s *supplier) progress() string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *supplier) supplyPrograms(ctx context.Context, report *report, wanted []program) error {
-	unlock, err := lockFolders(ctx, report, wanted)
-	if err != nil {
-		return err
+// build builds programs, and other packages.
+func (s *supplier) build(ctx context.Context, report *report, missing []program, beside Build) error {
+	if len(beside.Packages) > 0 {
+		report.note("Building %s.", strings.Join(beside.Packages, " and "))
 	}
-	defer unlock()
-	// Another process may have supplied some of them in the meantime.
-	missing := slices.DeleteFunc(slices.Clone(wanted), func(p program) bool { return !p.missing() })
-	if s.fetcher != nil && len(missing) > 0 {
-		if missing, err = s.fetch(ctx, report, missing); err != nil {
-			return err
+	if len(missing) > 0 {
+		estimate := ""
+		if slices.ContainsFunc(missing, func(p program) bool { return p.pin.name == kubernetes }) {
+			estimate = " With nothing in Go's caches that takes about eight minutes on two cores, once."
 		}
+		report.note("Building %s from Go modules.%s", list(missing), estimate)
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	estimate := ""
-	if slices.ContainsFunc(missing, func(p program) bool { return p.pin.lane == longLane }) {
-		estimate = " With nothing in Go's caches that takes about eight minutes on two cores, once."
-	}
-	report.note("Building %s from Go modules.%s", list(missing), estimate)
-	jobs, err := buildJobs(missing)
+	jobs, err := buildJobs(missing, s.root, beside)
 	if err != nil {
 		return err
 	}
@@ -123,6 +142,9 @@ func lockFolders(ctx context.Context, report *report, wanted []program) (unlock 
 
 // fetch fetches official builds, and returns the programs that are left to be built.
 func (s *supplier) fetch(ctx context.Context, report *report, missing []program) (left []program, err error) {
+	if len(missing) == 0 {
+		return nil, nil
+	}
 	report.note("Fetching the official builds of %s.", list(missing))
 	defer func() {
 		for _, p := range missing {

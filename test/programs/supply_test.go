@@ -29,9 +29,9 @@ import (
 )
 
 const (
-	apiServerURL = "https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kube-apiserver"
-	kubectlURL   = "https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubectl"
-	etcdURL      = "https://github.com/etcd-io/etcd/releases/download/v3.6.14/etcd-v3.6.14-linux-amd64.tar.gz"
+	apiServerURL = "https://dl.k8s.io/release/v1.37.2/bin/linux/amd64/kube-apiserver"
+	kubectlURL   = "https://dl.k8s.io/release/v1.37.2/bin/linux/amd64/kubectl"
+	etcdURL      = "https://github.com/etcd-io/etcd/releases/download/v3.7.3/etcd-v3.7.3-linux-amd64.tar.gz"
 	kwokURL      = "https://github.com/kubernetes-sigs/kwok/releases/download/v0.8.0/kwok-linux-amd64"
 )
 
@@ -40,7 +40,7 @@ func official(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
 		apiServerURL: script(APIServer), kubectlURL: script(Kubectl), kwokURL: script(Kwok),
-		etcdURL: archive(t, map[string]string{"etcd-v3.6.14-linux-amd64/README.md": "etcd", "etcd-v3.6.14-linux-amd64/etcd": script(Etcd)}),
+		etcdURL: archive(t, map[string]string{"etcd-v3.7.3-linux-amd64/README.md": "etcd", "etcd-v3.7.3-linux-amd64/etcd": script(Etcd)}),
 	}
 }
 
@@ -91,7 +91,7 @@ func newWorld(t *testing.T, files map[string]string) *world {
 		_, _ = io.WriteString(rw, content)
 	}
 	var err error
-	if w.wanted, err = plan(t.Context(), t.TempDir(), []string{Etcd, APIServer, Kubectl, Kwok}); err != nil {
+	if w.wanted, err = plan(".", t.TempDir(), newest(), []string{Etcd, APIServer, Kubectl, Kwok}); err != nil {
 		t.Fatal(err)
 	}
 	checksums := map[string]string{}
@@ -125,13 +125,13 @@ func (w *world) serve(t *testing.T) http.RoundTripper {
 	return transport
 }
 
-func (w *world) goCommand(_ context.Context, _ string, stderr io.Writer, args ...string) (string, error) {
+func (w *world) goCommand(_ context.Context, _ place, stderr io.Writer, args ...string) (string, error) {
 	if args[0] == "list" {
 		return "example.com/a\nexample.com/b", nil
 	}
 	folder := args[slices.Index(args, "-o")+1]
 	for _, arg := range args {
-		if !strings.Contains(arg, "/cmd/") && !strings.HasSuffix(arg, "/v3") {
+		if strings.HasPrefix(arg, "-") || !strings.Contains(arg, "/cmd/") && !strings.HasSuffix(arg, "/v3") {
 			continue
 		}
 		w.lock.Lock()
@@ -198,7 +198,7 @@ func TestFetchesOnce(t *testing.T) {
 	if want := slices.Sorted(maps.Keys(official(t))); !slices.Equal(w.requests, want) {
 		t.Errorf("requests %q, want %q", w.requests, want)
 	}
-	if want := "Fetching the official builds of etcd v3.6.14, Kubernetes v1.36.3 and kwok v0.8.0.\n0s: 0 of 0 MB fetched\n"; w.out.String() != want {
+	if want := "Fetching the official builds of etcd v3.7.3, Kubernetes v1.37.2 and kwok v0.8.0.\n0s: 0 of 0 MB fetched\n"; w.out.String() != want {
 		t.Errorf("said %q, want %q", &w.out, want)
 	}
 }
@@ -272,7 +272,7 @@ func TestWrongChecksumIsAnError(t *testing.T) {
 			err := w.supplyAll(t.Context())
 			sum := sha256.Sum256([]byte(content))
 			for _, want := range []string{
-				"wrong checksum of kube-apiserver v1.36.3 from " + apiServerURL, "got      " + hex.EncodeToString(sum[:]),
+				"wrong checksum of kube-apiserver v1.37.2 from " + apiServerURL, "got      " + hex.EncodeToString(sum[:]),
 				"expected " + w.fetcher.checksums[apiServerURL], "Set WINNOW_PROGRAMS=build to build all programs instead",
 			} {
 				if err == nil || !strings.Contains(err.Error(), want) {
@@ -289,137 +289,10 @@ func TestWrongChecksumIsAnError(t *testing.T) {
 
 func TestArchiveWithoutTheProgramIsAnError(t *testing.T) {
 	files := official(t)
-	files[etcdURL] = archive(t, map[string]string{"etcd-v3.6.14-linux-amd64/README.md": "etcd"})
+	files[etcdURL] = archive(t, map[string]string{"etcd-v3.7.3-linux-amd64/README.md": "etcd"})
 	w := newWorld(t, files)
 	if err := w.supplyAll(t.Context()); err == nil || !strings.Contains(err.Error(), "looking for etcd in its archive: EOF") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestBuildsWhatItCannotFetch: kube-apiserver alone cannot be fetched.
-func TestBuildsWhatItCannotFetch(t *testing.T) {
-	abort := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	status := func(code int) http.HandlerFunc {
-		return func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(code) }
-	}
-	begin := func(rw http.ResponseWriter) {
-		rw.Header().Set("Content-Length", "1000")
-		_, _ = io.WriteString(rw, "#!/bin/sh")
-		rw.(http.Flusher).Flush()
-	}
-	for name, test := range map[string]struct {
-		host   http.HandlerFunc
-		change func(*world)
-		reason string
-	}{
-		"not found":      {host: status(404), reason: "404 Not Found"},
-		"forbidden":      {host: status(403), reason: "403 Forbidden"},
-		"bad gateway":    {host: status(502), reason: "502 Bad Gateway"},
-		"cut off":        {host: abort, reason: "EOF"},
-		"cut off inside": {host: func(rw http.ResponseWriter, r *http.Request) { begin(rw); abort(rw, r) }, reason: "unexpected EOF"},
-		"silent": {
-			host:   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			change: func(w *world) { w.fetcher.patience = 100 * time.Millisecond }, reason: "nothing received for 100ms",
-		},
-		"stalled": {
-			host:   func(rw http.ResponseWriter, r *http.Request) { begin(rw); <-r.Context().Done() },
-			change: func(w *world) { w.fetcher.patience = 100 * time.Millisecond }, reason: "nothing received for 100ms",
-		},
-		"too slow": {
-			host:   func(rw http.ResponseWriter, r *http.Request) { begin(rw); <-r.Context().Done() },
-			change: func(w *world) { w.fetcher.limit = 100 * time.Millisecond }, reason: "not complete within 100ms",
-		},
-		"no checksum": {
-			change: func(w *world) { delete(w.fetcher.checksums, apiServerURL) }, reason: "no checksum is pinned of " + apiServerURL,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, official(t))
-			files := w.hosts
-			// The others are there, so that they are never what runs into a limit.
-			for _, p := range w.wanted {
-				if p.name != APIServer {
-					if err := errors.Join(os.MkdirAll(filepath.Dir(p.target), 0o755), os.WriteFile(p.target, []byte(script(p.name)), 0o755)); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			w.hosts = files
-			if test.host != nil {
-				w.hosts = test.host
-			}
-			if test.change != nil {
-				test.change(w)
-			}
-			if err := w.supplyAll(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			want := allOfficial()
-			want[APIServer] = built
-			if got, left := w.contents(t); !maps.Equal(got, want) || len(left) > 0 {
-				t.Errorf("got %q, left %q", got, left)
-			}
-			if !slices.Equal(w.builds, []string{"k8s.io/kubernetes/cmd/kube-apiserver"}) {
-				t.Errorf("built %q", w.builds)
-			}
-			for _, want := range []string{
-				"Cannot fetch the official builds of Kubernetes v1.36.3: ", test.reason + ".\n",
-				"Building Kubernetes v1.36.3 from Go modules.", "2 of 2 packages compiled\n",
-			} {
-				if !strings.Contains(w.out.String(), want) {
-					t.Errorf("said %q, want %q", &w.out, want)
-				}
-			}
-		})
-	}
-}
-
-func TestBuildsAllWithoutAHost(t *testing.T) {
-	for name, change := range map[string]func(w *world){
-		"unreachable": func(w *world) {
-			w.fetcher.client.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
-				return nil, &net.DNSError{Err: "no such host", Name: "dl.k8s.io"}
-			}
-		},
-		"told to build": func(w *world) { w.fetcher = nil },
-		"official builds that do not run here": func(w *world) {
-			for address := range official(t) {
-				content := "no executable"
-				if address == etcdURL {
-					content = archive(t, map[string]string{"etcd": content})
-				}
-				sum := sha256.Sum256([]byte(content))
-				w.fetcher.checksums[address] = hex.EncodeToString(sum[:])
-				files := w.hosts
-				w.hosts = func(rw http.ResponseWriter, r *http.Request) {
-					if "https://"+r.Host+r.URL.Path == address {
-						_, _ = io.WriteString(rw, content)
-						return
-					}
-					files(rw, r)
-				}
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, official(t))
-			change(w)
-			if err := w.supplyAll(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			got, left := w.contents(t)
-			if want := map[string]string{Etcd: built, APIServer: built, Kubectl: built, Kwok: built}; !maps.Equal(got, want) ||
-				len(left) > 0 {
-				t.Errorf("got %q, left %q", got, left)
-			}
-			if !strings.Contains(w.out.String(), "Building etcd v3.6.14, Kubernetes v1.36.3 and kwok v0.8.0 from Go modules.") {
-				t.Errorf("said %q", &w.out)
-			}
-			if name == "unreachable" && !strings.Contains(w.out.String(), "lookup dl.k8s.io: no such host") {
-				t.Errorf("said %q", &w.out)
-			}
-		})
 	}
 }
 

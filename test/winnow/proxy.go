@@ -60,7 +60,12 @@ func (s *Server) NewProxy() (*Proxy, error) {
 		return nil, err
 	}
 	pass := &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			if r.In.URL.Query().Has("watch") { // Since 1.37 the API server compresses the list that a watch begins with.
+				r.Out.Header.Set("Accept-Encoding", "identity")
+			}
+		},
 		Transport:      transport,
 		FlushInterval:  -1, // Watches are read as they come.
 		ModifyResponse: p.tamper,
@@ -101,7 +106,7 @@ func (p *Proxy) Before(f func(*http.Request)) {
 	p.before = f
 }
 
-// Received returns how many bytes of a resource lists and watches have had. The API server does not compress short answers and watches.
+// Received returns how many bytes of a resource lists and watches have had. Short answers and watches are not compressed.
 func (p *Proxy) Received(resource string) int64 {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,15 +64,17 @@ var policyPlugins = map[string][]string{
 	validatingadmissionpolicy.PluginName: {"validatingadmissionpolicies", "validatingadmissionpolicybindings"},
 }
 
-// adaptTo disables the plugins whose resources the cluster does not serve, and returns an error if permissions for the others are missing.
+// adaptTo disables what needs resources that the cluster does not serve, and says so in one line of the log. It returns an error if
+// permissions for the rest are missing.
 func (o *Options) adaptTo(ctx context.Context, client kubernetes.Interface) error {
 	admission, err := served(client.Discovery(), admissionGroup)
 	if err != nil {
 		return err
 	}
+	var without []string
 	for plugin, resources := range policyPlugins {
 		if !hasAll(admission, resources) {
-			klog.FromContext(ctx).Info("The cluster does not serve what this admission plugin watches, going on without it", "plugin", plugin)
+			without = append(without, plugin+" in "+admissionGroup.String())
 			o.Recommended.Admission.DisablePlugins = append(o.Recommended.Admission.DisablePlugins, plugin)
 		}
 	}
@@ -80,8 +83,12 @@ func (o *Options) adaptTo(ctx context.Context, client kubernetes.Interface) erro
 		return err
 	}
 	if !hasAll(flowControl, flowControlResources) {
-		klog.FromContext(ctx).Info("The cluster does not serve " + flowControlGroup.String() + ", going on without Priority and Fairness")
+		without = append(without, "Priority and Fairness in "+flowControlGroup.String())
 		o.Recommended.Features.EnablePriorityAndFairness = false
+	}
+	if len(without) > 0 {
+		slices.Sort(without)
+		klog.FromContext(ctx).Info("The cluster does not serve everything that Winnow can use; Winnow works without it", "missing", without)
 	}
 	return checkRights(ctx, client, o.neededRights())
 }

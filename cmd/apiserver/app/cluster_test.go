@@ -15,6 +15,8 @@ import (
 	discoveryfake "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 )
 
 // clusterServing is a cluster that serves these resources, and denies what a line of "verb resource.group" names.
@@ -47,6 +49,7 @@ func TestAdaptToCluster(t *testing.T) {
 		served   map[string][]string
 		disabled []string
 		fairness bool
+		log      string // what the one line says is missing
 	}{
 		"a new one": {
 			served:   map[string][]string{"admissionregistration.k8s.io/v1": slices.Concat(policyKinds, newKinds), "flowcontrol.apiserver.k8s.io/v1": flowControlResources},
@@ -55,19 +58,29 @@ func TestAdaptToCluster(t *testing.T) {
 		"one without mutating policies": {
 			served:   map[string][]string{"admissionregistration.k8s.io/v1": policyKinds, "flowcontrol.apiserver.k8s.io/v1": flowControlResources},
 			disabled: []string{"MutatingAdmissionPolicy"}, fairness: true,
+			log: `["MutatingAdmissionPolicy in admissionregistration.k8s.io/v1"]`,
 		},
 		"one without bindings of them": {
 			served:   map[string][]string{"admissionregistration.k8s.io/v1": append(newKinds[:1:1], policyKinds...), "flowcontrol.apiserver.k8s.io/v1": flowControlResources},
 			disabled: []string{"MutatingAdmissionPolicy"}, fairness: true,
+			log: `["MutatingAdmissionPolicy in admissionregistration.k8s.io/v1"]`,
 		},
 		"an old one": {
 			served:   map[string][]string{"admissionregistration.k8s.io/v1": {"validatingwebhookconfigurations"}},
 			disabled: []string{"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"},
+			log: `["MutatingAdmissionPolicy in admissionregistration.k8s.io/v1",` +
+				`"Priority and Fairness in flowcontrol.apiserver.k8s.io/v1",` +
+				`"ValidatingAdmissionPolicy in admissionregistration.k8s.io/v1"]`,
 		},
 	} {
 		o := NewOptions()
-		if err := o.adaptTo(context.Background(), clusterServing(nil, tc.served)); err != nil {
+		var log strings.Builder
+		ctx := klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
+		if err := o.adaptTo(ctx, clusterServing(nil, tc.served)); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		if lines := strings.Count(log.String(), "\n"); lines > 1 || (lines == 1) != (tc.log != "") || !strings.Contains(log.String(), tc.log) {
+			t.Errorf("%s: logged %q, want one line with %q", name, &log, tc.log)
 		}
 		slices.Sort(o.Recommended.Admission.DisablePlugins)
 		if got := o.Recommended.Admission.DisablePlugins; !slices.Equal(got, tc.disabled) {

@@ -1,6 +1,5 @@
-// This module only pins the programs of the test cluster: the replaces that k8s.io/kubernetes needs cannot
-// share a module with the k8s.io/* release that Winnow is built on.
-module github.com/winnow-dev/winnow/test/programs/kubernetes
+// This module only pins the programs of older test clusters. Its modules are those of their release.
+module github.com/winnow-dev/winnow/test/programs/kubernetes-1.36
 
 go 1.26.0
 
