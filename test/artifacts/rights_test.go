@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/winnow-dev/winnow/test/cluster"
 )
 
 const (
@@ -62,6 +64,10 @@ func TestRightsAreExact(t *testing.T) {
 		"validatingadmissionpolicies.admissionregistration.k8s.io":       "get list watch",
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io": "get list watch",
 		"validatingwebhookconfigurations.admissionregistration.k8s.io":   "get list watch",
+	}
+	if !cluster.Since(t, "1.36", "it does not serve MutatingAdmissionPolicies in v1") {
+		delete(want, "mutatingadmissionpolicies.admissionregistration.k8s.io")
+		delete(want, "mutatingadmissionpolicybindings.admissionregistration.k8s.io")
 	}
 	if diff := cmp.Diff(want, rights(t, "winnow", "team-a")); diff != "" {
 		t.Errorf("rights in a namespace of users (-want +got):\n%s", diff)
