@@ -16,11 +16,16 @@ import (
 type key struct{ suite, version string }
 
 // MarshalText makes it a key of JSON.
-func (k key) MarshalText() ([]byte, error) { return []byte(k.suite + " " + k.version), nil }
+func (k key) MarshalText() ([]byte, error) { //nolint:unparam // the interface encoding.TextMarshaler has an error
+	return []byte(k.suite + " " + k.version), nil
+}
 
 // UnmarshalText reads what MarshalText has made.
 func (k *key) UnmarshalText(text []byte) error {
-	k.suite, k.version, _ = strings.Cut(string(text), " ")
+	var both bool
+	if k.suite, k.version, both = strings.Cut(string(text), " "); !both {
+		return fmt.Errorf("%q is not a suite and a version", text)
+	}
 	return nil
 }
 

@@ -27,7 +27,9 @@ func Kubernetes() (string, error) {
 		return newest(), nil
 	}
 	if !slices.Contains(KubernetesVersions, version) {
-		return "", fmt.Errorf("%s=%s: there are test clusters of Kubernetes %s", kubernetesVariable, version, strings.Join(KubernetesVersions, ", "))
+		return "", fmt.Errorf(
+			"%s=%s: there are test clusters of Kubernetes %s", kubernetesVariable, version, strings.Join(KubernetesVersions, ", "),
+		)
 	}
 	return version, nil
 }
