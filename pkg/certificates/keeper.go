@@ -58,6 +58,9 @@ type Keeper struct {
 	serving   Material // that this replica serves with
 	listeners []dynamiccertificates.Listener
 	failure   string // of the last check, so that the same one is logged once
+	// newest is the authority that signs now, if clients trust it, and since when they have.
+	newest       *x509.Certificate
+	trustedSince time.Time
 }
 
 var (
@@ -143,7 +146,8 @@ func (k *Keeper) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	now := k.config.Clock.Now()
-	secret, err := k.config.Secrets.Get(serverdate.With(ctx, &now), k.config.Secret, metav1.GetOptions{})
+	t := Times{Server: now, Local: now}
+	secret, err := k.config.Secrets.Get(serverdate.With(ctx, &t.Server), k.config.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		secret = nil
 	} else if err != nil {
@@ -159,21 +163,22 @@ func (k *Keeper) check(ctx context.Context) error {
 		material = k.stored // This replica still knows what was there.
 	}
 	switch {
-	case k.config.Leading(), !serves && material.unusable(k.config.Names, now) != "":
-		if material, err = k.renew(ctx, secret, material, lost, now); err != nil {
+	case k.config.Leading(), !serves && material.unusable(k.config.Names, t.Server) != "":
+		if material, err = k.renew(ctx, secret, material, lost, t); err != nil {
 			return err
 		}
 	case lost && serves:
 		err = fmt.Errorf("%s is missing or cannot be read; the replica that leads will replace it", k.Name())
 	}
-	k.adopt(ctx, material, now)
+	k.adopt(ctx, material, t)
 	return err
 }
 
 // renew writes what is due into the Secret, or all if it is lost, and returns what the Secret then holds. Read is the Secret as it was
 // read; nil if there was none.
-func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, lost bool, now time.Time) (Material, error) {
-	next, changes, err := Renew(m, k.config.Names, k.config.Lifetimes, now, k.config.Trusted)
+func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, lost bool, t Times) (Material, error) {
+	settled := func(c *x509.Certificate) bool { return k.settled(c, t.Server) }
+	next, changes, err := Renew(m, k.config.Names, k.config.Lifetimes, t, settled)
 	if err != nil {
 		return m, fmt.Errorf("renewing %s: %w", k.Name(), err)
 	}
@@ -187,6 +192,18 @@ func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, los
 		klog.FromContext(ctx).Info("Made a new "+change.What, "secret", k.config.Secret, "because", change.Why)
 	}
 	return next, nil
+}
+
+// settled reports whether the clients have trusted an authority for long enough.
+func (k *Keeper) settled(c *x509.Certificate, now time.Time) bool {
+	if !k.config.Trusted(c) {
+		k.newest = nil
+		return false
+	}
+	if k.newest == nil || !k.newest.Equal(c) || now.Before(k.trustedSince) {
+		k.newest, k.trustedSince = c, now
+	}
+	return !now.Before(k.trustedSince.Add(k.config.Lifetimes.settling()))
 }
 
 // write puts the material into the Secret, of which somebody has read this state; nil if there is none. It fails with a conflict if another
@@ -212,14 +229,14 @@ func (k *Keeper) write(ctx context.Context, read *corev1.Secret, m Material) err
 	return err
 }
 
-// adopt serves with the material, unless the clients do not trust it yet and can still use the last one.
-func (k *Keeper) adopt(ctx context.Context, m Material, now time.Time) {
+// adopt serves with the material, unless the clients do not accept it yet and can still use the last one.
+func (k *Keeper) adopt(ctx context.Context, m Material, t Times) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	k.stored = m
 	issuer := m.issuer()
-	usesLast := k.serving.serving != nil && k.serving.unusable(k.config.Names, now) == ""
-	if issuer == nil || usesLast && !k.config.Trusted(issuer) {
+	lastServes := k.serving.serving != nil && (k.serving.unusable(k.config.Names, t.Server) == "" || k.serving.unusable(k.config.Names, t.Local) == "")
+	if issuer == nil || lastServes && (!k.config.Trusted(issuer) || m.unusable(k.config.Names, t.Server) != "") {
 		return
 	}
 	changed := k.serving.serving == nil || !k.serving.serving.Equal(m.serving)

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,20 +23,40 @@ import (
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
 
 // quiet has no log.
 var quiet = klog.NewContext(context.Background(), klog.Logger{})
+
+// roundTrip answers without a server.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // secrets keeps one Secret as the API server does: writers need the state that they have read.
 type secrets struct {
 	v1.SecretInterface
 	stored *corev1.Secret
 	writes int
-	err    error // of every request, if any
+	err    error     // of every request, if any
+	server time.Time // the Date of answers, if they have one
 }
 
-func (s *secrets) Get(context.Context, string, metav1.GetOptions) (*corev1.Secret, error) {
+func (s *secrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*corev1.Secret, error) {
+	if !s.server.IsZero() {
+		answer := roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{Header: http.Header{"Date": {s.server.UTC().Format(http.TimeFormat)}}}, nil
+		})
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://winnow", nil)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := serverdate.NewReader(answer).RoundTrip(request); err != nil { //nolint:bodyclose // There is no body.
+			return nil, err
+		}
+	}
 	switch {
 	case s.err != nil:
 		return nil, s.err
@@ -281,4 +302,42 @@ func TestRenewals(t *testing.T) {
 			t.Errorf("there have been %d authorities", n)
 		}
 	})
+}
+
+// TestWrongClock: a kube-apiserver whose clock is wrong has certificates renewed, but in a way that the others accept. A replica keeps what is
+// valid by its own clock until the clients trust, and can use, what follows.
+func TestWrongClock(t *testing.T) {
+	for name, wrong := range map[string]time.Duration{"ahead": 2 * 365 * day, "behind": -30 * day} {
+		t.Run(name, func(t *testing.T) {
+			s, clock, trust := &secrets{}, clocktesting.NewFakeClock(noon), false
+			trusted := func(*x509.Certificate) bool { return trust }
+			r := start(t, s, clock, defaults, true, trusted)
+			first, _ := r.CurrentCertKeyContent()
+			s.server = noon.Add(wrong) // Nothing that there is, is valid there.
+			if err := r.check(quiet); err != nil {
+				t.Fatal(err)
+			}
+			if now, _ := r.CurrentCertKeyContent(); string(now) != string(first) {
+				t.Error("serves with what nobody trusts yet, though the last certificate is valid elsewhere")
+			}
+			trust = true
+			for range 3 {
+				clock.Step(time.Minute)
+				s.server = s.server.Add(time.Minute)
+				if err := r.check(quiet); err != nil {
+					t.Fatal(err)
+				}
+			}
+			now, _ := r.CurrentCertKeyContent()
+			m := Parse(s.stored.Data)
+			if string(now) == string(first) || !r.serves(s) {
+				t.Error("the certificate was not renewed")
+			}
+			for _, at := range []time.Time{clock.Now(), s.server} {
+				if err := verify(m, m.authorities, at); err != nil {
+					t.Errorf("at %s: %v", at, err)
+				}
+			}
+		})
+	}
 }

@@ -15,7 +15,7 @@ import (
 const (
 	authorityName = "winnow-ca"
 	// backdated is how long before it is made a certificate becomes valid, for those whose clock is a little behind.
-	backdated = 5 * time.Minute
+	backdated = time.Hour
 	// Certificates are renewed after this part of their life.
 	renewAfter = 2.0 / 3
 )
@@ -29,15 +29,34 @@ type Lifetimes struct {
 // heard of it.
 func (l Lifetimes) settling() time.Duration { return min(time.Minute, l.Authority/20) }
 
+// Times are the clocks by which certificates are judged. There may be several kube-apiservers, and one of them may be wrong.
+type Times struct {
+	// Server is the time of the kube-apiserver that has answered. Clients verify by such a clock, so certificates are renewed by it.
+	Server time.Time
+	// Local is the time of this replica.
+	Local time.Time
+}
+
+// validity is from when until when a new certificate of this life is valid: for its life by either clock.
+func (t Times) validity(life time.Duration) (notBefore, notAfter time.Time) {
+	earliest, latest := t.Server, t.Local
+	if latest.Before(earliest) {
+		earliest, latest = latest, earliest
+	}
+	return earliest.Add(-backdated), latest.Add(life)
+}
+
 // Change says what Renew has replaced, and why.
 type Change struct{ What, Why string }
 
 // Renew returns the material that should replace m now, and what is new in it; nothing if m is good. Names are those of the serving
-// certificate. Trusted says whether the clients trust an authority.
-func Renew(m Material, names []string, l Lifetimes, now time.Time, trusted func(*x509.Certificate) bool) (Material, []Change, error) {
+// certificate. Settled says whether the clients have trusted an authority for long enough.
+func Renew(m Material, names []string, l Lifetimes, t Times, settled func(*x509.Certificate) bool) (Material, []Change, error) {
 	var changes []Change
+	now := t.Server
 	if why := authorityEnds(m.signer, now); why != "" {
-		authority, err := pki.NewAuthority(authorityName, now.Add(-backdated), now.Add(l.Authority))
+		notBefore, notAfter := t.validity(l.Authority)
+		authority, err := pki.NewAuthority(authorityName, notBefore, notAfter)
 		if err != nil {
 			return m, nil, err
 		}
@@ -46,13 +65,13 @@ func Renew(m Material, names []string, l Lifetimes, now time.Time, trusted func(
 		}
 		changes = append(changes, Change{"certificate authority", why})
 	}
-	if why := m.servingEnds(names, l, now, trusted); why != "" {
-		end := now.Add(l.Serving)
-		if last := m.signer.Certificate.NotAfter; end.After(last) {
-			end = last
+	if why := m.servingEnds(names, t, settled); why != "" {
+		notBefore, notAfter := t.validity(l.Serving)
+		if last := m.signer.Certificate.NotAfter; notAfter.After(last) {
+			notAfter = last
 		}
 		certPEM, keyPEM, err := m.signer.Issue(&x509.Certificate{
-			Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, NotBefore: now.Add(-backdated), NotAfter: end,
+			Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, NotBefore: notBefore, NotAfter: notAfter,
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		})
 		if err != nil {
@@ -78,18 +97,20 @@ func authorityEnds(signer *pki.Authority, now time.Time) string {
 }
 
 // servingEnds says why a new serving certificate is needed and can be signed now; empty if the last one stays.
-func (m Material) servingEnds(names []string, l Lifetimes, now time.Time, trusted func(*x509.Certificate) bool) string {
-	if why := m.unusable(names, now); why != "" {
+func (m Material) servingEnds(names []string, t Times, settled func(*x509.Certificate) bool) string {
+	why := m.unusable(names, t.Server)
+	if why != "" && m.unusable(names, t.Local) != "" {
 		return why // There is nothing to lose.
 	}
 	signer := m.signer.Certificate
-	if now.Before(begin(signer).Add(l.settling())) || !trusted(signer) {
-		return ""
-	}
 	switch {
+	case !settled(signer):
+		return ""
+	case why != "":
+		return why
 	case !m.issuer().Equal(signer):
 		return "there is a new certificate authority"
-	case due(m.serving, now):
+	case due(m.serving, t.Server):
 		return "two thirds of its life are over"
 	}
 	return ""

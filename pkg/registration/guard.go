@@ -6,6 +6,7 @@ package registration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,8 +29,9 @@ type Guard struct {
 	Withdrawn func(ctx context.Context, service *apiregistrationv1.APIService, why string)
 	Clock     clock.WithTicker
 
-	since time.Time // since when each look found no answer; zero if the last one found one
-	last  time.Time // when it was last looked
+	since     time.Time // since when each look found no answer; zero if the last one found one
+	last      time.Time // when it was last looked
+	withdrawn bool      // whether there has been no answer since the APIService was withdrawn
 }
 
 const (
@@ -71,25 +73,32 @@ func (g *Guard) look(ctx context.Context) error {
 		}
 		return fmt.Errorf("reading it: %w", err)
 	}
-	if available(service) || g.answers(ctx) {
-		g.since = time.Time{}
+	if service.DeletionTimestamp != nil {
+		return fmt.Errorf("it is withdrawn, but something keeps it from being deleted: its finalizers %q", service.Finalizers)
+	}
+	if g.answers(ctx, service) {
+		g.since, g.withdrawn = time.Time{}, false
 		return nil
+	}
+	after := g.After
+	if g.withdrawn { // Something that is not Winnow has created it again, such as a GitOps tool.
+		after = min(after, arriving)
 	}
 	if g.since.IsZero() {
-		klog.FromContext(ctx).Info("Winnow does not answer kube-apiserver", "name", Name, "why", unavailable(service), "withdrawn in", g.After)
+		klog.FromContext(ctx).Info("Winnow does not answer kube-apiserver", "name", Name, "why", unavailable(service), "withdrawn in", after)
 		g.since = now
 	}
-	if now.Sub(g.since) < g.After {
+	if now.Sub(g.since) < after {
 		return nil
 	}
-	why := fmt.Sprintf("no replica has answered kube-apiserver for %s: %s", g.After, unavailable(service))
+	why := fmt.Sprintf("no replica has answered kube-apiserver for %s: %s", after, unavailable(service))
 	if err := withdraw(ctx, g.APIServices, service); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return nil // It has just changed: look again.
 		}
 		return fmt.Errorf("withdrawing it, because %s: %w", why, err)
 	}
-	g.since = time.Time{}
+	g.since, g.withdrawn = time.Time{}, true
 	klog.FromContext(ctx).Info("Withdrew the APIService, so that namespaces can be deleted; Winnow creates it again once a replica is ready",
 		"name", Name, "because", why)
 	g.Withdrawn(ctx, service, why)
@@ -97,11 +106,16 @@ func (g *Guard) look(ctx context.Context) error {
 }
 
 // answers reports whether Winnow answers through kube-apiserver. Only when kube-apiserver says that nobody does, nobody does.
-func (g *Guard) answers(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, guardEvery)
+func (g *Guard) answers(ctx context.Context, service *apiregistrationv1.APIService) bool {
+	asking, cancel := context.WithTimeout(ctx, guardEvery)
 	defer cancel()
-	err := g.Ask(ctx)
+	err := g.Ask(asking)
+	if apierrors.IsForbidden(err) {
+		klog.FromContext(ctx).Error(err, "Cannot tell whether Winnow answers: grant the guard get on /apis/gc.winnow.dev/*", "name", Name)
+	}
 	unanswered := apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
-		ctx.Err() != nil // The APIService could be read just now.
-	return !unanswered
+		asking.Err() != nil // The APIService could be read just now.
+	// One kube-apiserver may reach Winnow and another one not. But before Kubernetes 1.36, none of them looks at the certificate.
+	untrusted := err != nil && (strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:"))
+	return !unanswered || available(service) && !untrusted
 }

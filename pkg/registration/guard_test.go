@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,15 +104,51 @@ func TestUnanswered(t *testing.T) {
 		"504":          apierrors.NewGenericServerResponse(http.StatusGatewayTimeout, "get", apiregistrationv1.Resource("apiservices"), Name, "", 0, true),
 	} {
 		g := newGuarded()
-		if g.asked = err; g.answers(quiet) {
+		if g.asked = err; g.answers(quiet, g.services.stored) {
 			t.Errorf("%s is an answer", name)
 		}
 	}
 	hung := newGuarded()
 	ctx, cancel := context.WithCancel(quiet)
 	hung.Ask = func(context.Context) error { cancel(); return context.Canceled }
-	if hung.answers(ctx) {
+	if hung.answers(ctx, hung.services.stored) {
 		t.Error("a request that hangs is an answer")
+	}
+}
+
+// TestUntrusted: before Kubernetes 1.36, an APIService is available though kube-apiserver does not trust its certificate.
+func TestUntrusted(t *testing.T) {
+	g := newGuarded()
+	g.services.answered = true
+	g.asked = apierrors.NewServiceUnavailable("error trying to reach service: x509: certificate has expired")
+	if g.lookFor(10*time.Minute + guardEvery) {
+		t.Error("not withdrawn")
+	}
+}
+
+// TestCreatedByAnother: what a GitOps tool creates again is withdrawn after a minute, unless it has answered.
+func TestCreatedByAnother(t *testing.T) {
+	g := newGuarded()
+	stored := g.services.stored
+	g.lookFor(10*time.Minute + guardEvery)
+	g.services.stored = stored
+	if !g.lookFor(arriving) || g.lookFor(guardEvery) {
+		t.Error("not withdrawn after a minute")
+	}
+	g.services.stored, g.asked = stored, nil
+	g.lookFor(guardEvery)
+	g.asked = apierrors.NewServiceUnavailable("no replica")
+	if !g.lookFor(10 * time.Minute) {
+		t.Error("withdrawn too early, though it has answered")
+	}
+}
+
+// TestFinalizer: what cannot be deleted is not withdrawn again and again.
+func TestFinalizer(t *testing.T) {
+	g := newGuarded()
+	g.services.stored.DeletionTimestamp, g.services.stored.Finalizers = &metav1.Time{Time: noon}, []string{"example.com/keep"}
+	if err := g.look(quiet); err == nil || !strings.Contains(err.Error(), `its finalizers ["example.com/keep"]`) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/server/healthz"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/util/cert"
@@ -37,10 +38,13 @@ import (
 // Name is that of the APIService.
 const Name = "v1alpha1." + gc.GroupName
 
+type ownerReference = applymetav1.OwnerReferenceApplyConfiguration
+
 const (
 	fieldManager = "winnow"
 	every        = 5 * time.Second // how often the APIService is read
-	// arriving is how long a new APIService may be unavailable before it is taken back, and pause how long until the next try.
+	// arriving is how long a new APIService may be unavailable before it is taken back. The next try is as long after that, and then each twice
+	// as long as the last, up to pause.
 	arriving, pause = time.Minute, 10 * time.Minute
 )
 
@@ -50,8 +54,10 @@ type Config struct {
 	// Namespace, Service and Port are where kube-apiserver reaches Winnow.
 	Namespace, Service string
 	Port               int32
+	// Ask requests Winnow's API from kube-apiserver.
+	Ask func(context.Context) error
 	// Owner is the object with which the APIService goes; nil if there is none.
-	Owner func(context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error)
+	Owner func(context.Context) (*ownerReference, error)
 	// CAPEM returns the authorities by which kube-apiserver is to verify Winnow, and ServingCAPEM those that it needs for this replica.
 	CAPEM, ServingCAPEM func() []byte
 	// Leading reports whether this replica leads, and Ready why it should get no requests yet.
@@ -65,8 +71,10 @@ type Config struct {
 type Registrar struct {
 	config  Config
 	seen    atomic.Pointer[sight]
-	created time.Time // when this replica created an APIService that has not been available yet
-	next    time.Time // when it may create one
+	uid     types.UID // of the APIService that was seen last
+	created time.Time // since when this one is new and has not answered yet; zero if it has, or is not new
+	paused  time.Duration
+	next    time.Time // when this replica may create one
 	failure string    // of the last check, so that the same one is logged once
 }
 
@@ -141,6 +149,7 @@ func (r *Registrar) check(ctx context.Context) error {
 		return r.create(ctx)
 	}
 	r.seen.Store(&sight{service})
+	r.recognize(service)
 	if err := r.update(ctx, service); err != nil {
 		return ignoreConflict(err)
 	}
@@ -150,19 +159,32 @@ func (r *Registrar) check(ctx context.Context) error {
 // create creates the APIService if this replica leads and is ready.
 func (r *Registrar) create(ctx context.Context) error {
 	now := r.config.Clock.Now()
-	r.created = time.Time{}
 	if !r.config.Leading() || now.Before(r.next) {
 		return nil
 	}
 	if err := r.config.Ready(ctx); err != nil {
 		return fmt.Errorf("not creating it before this replica is ready: %w", err)
 	}
-	if err := r.apply(ctx, nil, r.config.CAPEM()); err != nil {
+	owner, err := r.config.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.apply(ctx, nil, owner, r.config.CAPEM()); err != nil {
 		return fmt.Errorf("creating it: %w", err)
 	}
 	klog.FromContext(ctx).Info("Created the APIService: kube-apiserver sends requests to Winnow", "name", Name)
-	r.created = now
 	return nil
+}
+
+// recognize finds out whether an APIService is new. It may be one that another replica has created just before it ended.
+func (r *Registrar) recognize(service *apiregistrationv1.APIService) {
+	if service.UID == r.uid {
+		return
+	}
+	r.uid, r.created = service.UID, time.Time{}
+	if now := r.config.Clock.Now(); now.Sub(service.CreationTimestamp.Time) < pause {
+		r.created = now
+	}
 }
 
 // update adds missing authorities, on every replica, and repairs the rest on the one that leads.
@@ -171,10 +193,17 @@ func (r *Registrar) update(ctx context.Context, service *apiregistrationv1.APISe
 	trusted := parse(service.Spec.CABundle)
 	bundle := union(parse(r.config.CAPEM()), slices.DeleteFunc(trusted, func(c *x509.Certificate) bool { return now.After(c.NotAfter) }))
 	missing := slices.ContainsFunc(bundle, func(c *x509.Certificate) bool { return !contains(trusted, c) })
-	if !missing && (!r.config.Leading() || r.reachesWinnow(service)) {
+	if !missing && !r.config.Leading() {
 		return nil
 	}
-	if err := r.apply(ctx, service, encode(bundle)); err != nil {
+	owner, err := r.config.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	if !missing && r.reachesWinnow(service) && owned(service, owner) {
+		return nil
+	}
+	if err := r.apply(ctx, service, owner, encode(bundle)); err != nil {
 		return fmt.Errorf("updating it: %w", err)
 	}
 	klog.FromContext(ctx).Info("Updated the APIService", "name", Name)
@@ -188,9 +217,14 @@ func (r *Registrar) reachesWinnow(service *apiregistrationv1.APIService) bool {
 		to.Port != nil && *to.Port == r.config.Port && !service.Spec.InsecureSkipTLSVerify
 }
 
+// owned reports whether the APIService goes with its owner. If there is none, nothing is to be done about it.
+func owned(service *apiregistrationv1.APIService, owner *ownerReference) bool {
+	return owner == nil || slices.ContainsFunc(service.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == *owner.UID })
+}
+
 // apply writes the APIService over the one that was read; nil if there is none. RBAC can name what is created by server-side apply. It
 // fails with a conflict if somebody else has written meanwhile.
-func (r *Registrar) apply(ctx context.Context, read *apiregistrationv1.APIService, bundle []byte) error {
+func (r *Registrar) apply(ctx context.Context, read *apiregistrationv1.APIService, owner *ownerReference, bundle []byte) error {
 	service := applyv1.APIService(Name).
 		WithLabels(map[string]string{"app.kubernetes.io/part-of": "winnow"}).
 		WithSpec(applyv1.APIServiceSpec().
@@ -200,32 +234,46 @@ func (r *Registrar) apply(ctx context.Context, read *apiregistrationv1.APIServic
 	if read != nil {
 		service.WithResourceVersion(read.ResourceVersion)
 	}
-	owner, err := r.config.Owner(ctx)
-	if err != nil {
-		return err
-	}
-	if owner != nil {
+	switch {
+	case owner != nil:
 		service.WithOwnerReferences(owner)
+	case read != nil: // Who cannot read the owner just now must not remove it.
+		for _, o := range read.OwnerReferences {
+			service.WithOwnerReferences(
+				applymetav1.OwnerReference().WithAPIVersion(o.APIVersion).WithKind(o.Kind).WithName(o.Name).WithUID(o.UID))
+		}
 	}
-	_, err = r.config.APIServices.Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	_, err := r.config.APIServices.Apply(ctx, service, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	return err
 }
 
-// takeBack deletes what this replica has created if kube-apiserver does not reach Winnow.
+// takeBack deletes a new APIService if kube-apiserver does not reach Winnow.
 func (r *Registrar) takeBack(ctx context.Context, service *apiregistrationv1.APIService) error {
-	now := r.config.Clock.Now()
-	if available(service) {
-		r.created = time.Time{}
+	if r.created.IsZero() || !r.config.Leading() {
+		return nil
 	}
-	if r.created.IsZero() || now.Sub(r.created) < arriving {
+	// Before Kubernetes 1.36, an APIService is available even if kube-apiserver does not trust its certificate.
+	var answer error
+	if available(service) {
+		if answer = r.config.Ask(ctx); answer == nil {
+			r.created, r.paused = time.Time{}, 0
+			return nil
+		}
+	}
+	now := r.config.Clock.Now()
+	if now.Sub(r.created) < arriving {
 		return nil
 	}
 	why := unavailable(service)
+	if answer != nil {
+		why = answer.Error()
+	}
 	if err := withdraw(ctx, r.config.APIServices, service); err != nil {
 		return fmt.Errorf("deleting it, because kube-apiserver does not reach Winnow (%s): %w", why, err)
 	}
-	r.created, r.next = time.Time{}, now.Add(pause)
-	return fmt.Errorf("deleted it again, because kube-apiserver does not reach Winnow; the next try is in %s: %s", pause, why)
+	r.paused = min(max(2*r.paused, arriving), pause)
+	r.created, r.next = time.Time{}, now.Add(r.paused)
+	return fmt.Errorf("deleted it again, because kube-apiserver does not reach Winnow; the next try is in %s: %s", r.paused, why)
 }
 
 // ignoreConflict returns no error if somebody has written meanwhile, such as kube-apiserver its status: the next look is soon.

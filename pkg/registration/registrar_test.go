@@ -38,6 +38,7 @@ type services struct {
 	writes   int
 	answered bool  // by Winnow, when kube-apiserver asks
 	err      error // of every request, if any
+	now      func() time.Time
 }
 
 func (s *services) Get(context.Context, string, metav1.GetOptions) (*apiregistrationv1.APIService, error) {
@@ -65,7 +66,9 @@ func (s *services) Apply(
 	}
 	s.writes++
 	service := &apiregistrationv1.APIService{
-		ObjectMeta: metav1.ObjectMeta{Name: *a.Name, UID: types.UID(strconv.Itoa(s.writes)), ResourceVersion: strconv.Itoa(s.writes)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: *a.Name, UID: types.UID(strconv.Itoa(s.writes)), ResourceVersion: strconv.Itoa(s.writes), CreationTimestamp: metav1.NewTime(s.now()),
+		},
 		Spec: apiregistrationv1.APIServiceSpec{
 			Group: *a.Spec.Group, Version: *a.Spec.Version, CABundle: a.Spec.CABundle,
 			InsecureSkipTLSVerify: *a.Spec.InsecureSkipTLSVerify,
@@ -74,6 +77,9 @@ func (s *services) Apply(
 	}
 	for _, o := range a.OwnerReferences {
 		service.OwnerReferences = append(service.OwnerReferences, metav1.OwnerReference{Kind: *o.Kind, Name: *o.Name, UID: *o.UID})
+	}
+	if s.stored != nil {
+		service.UID, service.CreationTimestamp = s.stored.UID, s.stored.CreationTimestamp
 	}
 	s.stored = service
 	return service, nil
@@ -104,24 +110,36 @@ type fixture struct {
 	clock    *clocktesting.FakeClock
 	leading  bool
 	ready    error
+	asked    error // what kube-apiserver says when it is asked for Winnow's API
+	owner    string
 	caPEM    []byte
 }
 
 func newFixture(t *testing.T) *fixture {
 	_, caPEM := authority(t)
 	f := &fixture{
-		services: &services{answered: true}, clock: clocktesting.NewFakeClock(noon), leading: true, caPEM: caPEM,
+		services: &services{answered: true}, clock: clocktesting.NewFakeClock(noon), leading: true, caPEM: caPEM, owner: "role",
 	}
+	f.services.now = f.clock.Now
+	f.restart()
+	return f
+}
+
+// restart begins anew without memory, as another replica does.
+func (f *fixture) restart() {
 	own := func() []byte { return f.caPEM }
 	f.Registrar = New(Config{
 		APIServices: f.services, Namespace: "winnow-system", Service: "winnow", Port: 443,
-		Owner: func(context.Context) (*applymetav1.OwnerReferenceApplyConfiguration, error) {
-			return applymetav1.OwnerReference().WithKind("ClusterRole").WithName("winnow:registration").WithUID("role"), nil
+		Owner: func(context.Context) (*ownerReference, error) {
+			if f.owner == "" {
+				return nil, nil
+			}
+			return applymetav1.OwnerReference().WithAPIVersion("v1").WithKind("ClusterRole").WithName("role").WithUID(types.UID(f.owner)), nil
 		},
+		Ask:   func(context.Context) error { return f.asked },
 		CAPEM: own, ServingCAPEM: own,
 		Leading: func() bool { return f.leading }, Ready: func(context.Context) error { return f.ready }, Clock: f.clock,
 	})
-	return f
 }
 
 // check looks, and returns the error in words.
@@ -216,34 +234,85 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestTakeBack: an APIService that kube-apiserver cannot follow is taken back after a minute, and tried again ten minutes later. One that was
-// available is not.
-func TestTakeBack(t *testing.T) {
+// TestOwner: the owner is repaired, and who cannot read it does not remove it.
+func TestOwner(t *testing.T) {
 	f := newFixture(t)
-	f.services.answered = false
+	f.owner = ""
 	f.look()
-	f.clock.Step(arriving - time.Second)
-	if why := f.look(); f.services.stored == nil {
-		t.Fatalf("taken back too early: %q", why)
+	for _, step := range []struct{ owner, want string }{{"", ""}, {"role", "role"}, {"", "role"}, {"new-role", "new-role"}} {
+		f.owner = step.owner
+		_, f.caPEM = authority(t) // so that it is written in any case
+		f.look()
+		got := ""
+		for _, o := range f.services.stored.OwnerReferences {
+			got += string(o.UID)
+		}
+		if got != step.want {
+			t.Errorf("with %q, it is owned by %q", step.owner, got)
+		}
 	}
-	f.clock.Step(time.Second)
-	if why := f.look(); f.services.stored != nil || !strings.Contains(why, "the next try is in 10m0s: FailedDiscoveryCheck: no route") {
-		t.Fatalf("not taken back: %q", why)
+	writes := f.services.writes
+	f.owner = "third-role"
+	if f.look(); f.services.writes != writes+1 {
+		t.Error("not written for the owner alone")
 	}
-	f.clock.Step(pause - time.Second)
-	if f.look(); f.services.stored != nil {
-		t.Error("tried again too early")
+}
+
+// TestTakeBack: an APIService that kube-apiserver cannot follow is taken back after a minute, and tried again later and later. One that has
+// answered is not.
+func TestTakeBack(t *testing.T) {
+	for name, spoil := range map[string]func(*fixture){
+		"not available": func(f *fixture) { f.services.answered = false },
+		"not trusted":   func(f *fixture) { f.asked = errors.New("x509: certificate signed by unknown authority") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			spoil(f)
+			f.look()
+			for _, paused := range []time.Duration{1, 2, 4, 8, 10, 10} {
+				f.look()
+				f.clock.Step(arriving - time.Second)
+				if why := f.look(); f.services.stored == nil {
+					t.Fatalf("taken back too early: %q", why)
+				}
+				f.clock.Step(time.Second)
+				why := f.look()
+				if f.services.stored != nil || !strings.Contains(why, "the next try is in "+(paused*time.Minute).String()+": ") {
+					t.Fatalf("not taken back: %q", why)
+				}
+				f.clock.Step(paused*time.Minute - time.Second)
+				if f.look(); f.services.stored != nil {
+					t.Error("tried again too early")
+				}
+				f.clock.Step(time.Second)
+				if f.look(); f.services.stored == nil {
+					t.Fatal("not tried again")
+				}
+			}
+			f.services.answered, f.asked = true, nil
+			f.look()
+			f.services.answered = false
+			f.clock.Step(time.Hour)
+			if f.look(); f.services.stored == nil {
+				t.Error("taken back though it has answered")
+			}
+		})
 	}
-	f.clock.Step(time.Second)
-	if f.look(); f.services.stored == nil {
-		t.Fatal("not tried again")
-	}
-	f.services.answered = true
-	f.look()
-	f.services.answered = false
-	f.clock.Step(time.Hour)
-	if f.look(); f.services.stored == nil {
-		t.Error("taken back though it has been available")
+}
+
+// TestTakeBackOfAnother: a replica takes back what one before it has created just now, and not what is there for long.
+func TestTakeBackOfAnother(t *testing.T) {
+	for age, want := range map[time.Duration]bool{arriving: true, pause: false} {
+		f := newFixture(t)
+		f.services.answered = false
+		f.look()
+		f.clock.Step(age)
+		f.restart()
+		f.look()
+		f.clock.Step(arriving)
+		if f.look(); (f.services.stored == nil) != want {
+			t.Errorf("created %s ago, taken back: %v", age, f.services.stored == nil)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ func (o *Options) applyRegistration(ctx context.Context, cluster *rest.Config, a
 	config := registration.Config{
 		APIServices: services.ApiregistrationV1().APIServices(),
 		Namespace:   o.Service.Namespace, Service: ownName, Port: int32(o.Service.Port),
+		Ask: func(ctx context.Context) error { return askForAPI(ctx, client) },
 		Owner: func(ctx context.Context) (*owner, error) {
 			role, err := client.RbacV1().ClusterRoles().Get(ctx, registrationRole, metav1.GetOptions{})
 			return ownerOf("ClusterRole", role, err)
