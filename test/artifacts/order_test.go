@@ -117,7 +117,7 @@ func (i *installation) followNotes() {
 	}
 	i.kubectl("create", "namespace", "notes")
 	for _, block := range blocks {
-		commands := strings.ReplaceAll(strings.ReplaceAll("\n"+block, "\n     ", "\n"), "NAMESPACE", "notes")
+		commands := strings.ReplaceAll(block, "NAMESPACE", "notes") // As somebody would paste them.
 		if out, err := i.command("set -o errexit\n" + commands); err != nil {
 			i.t.Fatalf("%s%v\n%s", commands, err, out)
 		}

@@ -19,25 +19,29 @@ import (
 // TestRefusals: a wrong value is refused, with a message that names it.
 func TestRefusals(t *testing.T) {
 	for values, want := range map[string]string{
-		"replica=1":                                   "additional properties 'replica' not allowed",
-		"image.digst=sha256:0":                        "at '/image': additional properties 'digst' not allowed",
-		"optional.referrer=true":                      "at '/optional': additional properties 'referrer' not allowed",
-		"guard.resources.request.cpu=1":               "at '/guard/resources': additional properties 'request' not allowed",
-		"size=huge":                                   "at '/size': value must be one of 'small', 'medium', 'large'",
-		"replicas=-1":                                 "at '/replicas': minimum: got -1, want 0",
-		"replicas=two":                                "at '/replicas': got string, want integer",
-		"image.repository=":                           "at '/image/repository': minLength: got 0, want 1",
-		"image.repository=example.org/winnow@sha":     "at '/image/repository': 'example.org/winnow@sha' does not match pattern",
-		"image.tag=v 1":                               "at '/image/tag': 'v 1' does not match pattern",
-		"image.digest=0123":                           "at '/image/digest': '0123' does not match pattern",
-		"image.pullPolicy=always":                     "at '/image/pullPolicy': value must be one of",
-		"startSuspended=please":                       "at '/startSuspended': got string, want boolean",
-		"protectedNamespaces=argocd":                  "at '/protectedNamespaces': got string, want array",
-		"protectedNamespaces={Argo_CD}":               "at '/protectedNamespaces/0': 'Argo_CD' does not match pattern",
-		"defaultHoldAbove=-2":                         "at '/defaultHoldAbove': minimum: got -2, want -1",
-		"extraArgs={concurrent-deletions=1}":          "at '/extraArgs/0': 'concurrent-deletions=1' does not match pattern",
-		"logging.format=xml":                          "at '/logging/format': value must be one of 'json', 'text'",
-		"guard.withdrawAfter=10 minutes":              "at '/guard/withdrawAfter': '10 minutes' does not match pattern",
+		"replica=1":                               "additional properties 'replica' not allowed",
+		"image.digst=sha256:0":                    "at '/image': additional properties 'digst' not allowed",
+		"optional.referrer=true":                  "at '/optional': additional properties 'referrer' not allowed",
+		"guard.resources.request.cpu=1":           "at '/guard/resources': additional properties 'request' not allowed",
+		"size=huge":                               "at '/size': value must be one of 'small', 'medium', 'large'",
+		"replicas=-1":                             "at '/replicas': minimum: got -1, want 0",
+		"replicas=two":                            "at '/replicas': got string, want integer",
+		"image.repository=":                       "at '/image/repository': minLength: got 0, want 1",
+		"image.repository=example.org/winnow@sha": "at '/image/repository': 'example.org/winnow@sha' does not match pattern",
+		"image.tag=v 1":                           "at '/image/tag': 'v 1' does not match pattern",
+		"image.digest=0123":                       "at '/image/digest': '0123' does not match pattern",
+		"image.pullPolicy=always":                 "at '/image/pullPolicy': value must be one of",
+		"startSuspended=please":                   "at '/startSuspended': got string, want boolean",
+		"protectedNamespaces=argocd":              "at '/protectedNamespaces': got string, want array",
+		"protectedNamespaces={Argo_CD}":           "at '/protectedNamespaces/0': 'Argo_CD' does not match pattern",
+		"defaultHoldAbove=-2":                     "at '/defaultHoldAbove': minimum: got -2, want -1",
+		"extraArgs={concurrent-deletions=1}":      "at '/extraArgs/0': 'concurrent-deletions=1' does not match pattern",
+		"logging.format=xml":                      "at '/logging/format': value must be one of 'json', 'text'",
+		"guard.withdrawAfter=10 minutes":          "at '/guard/withdrawAfter': '10 minutes' does not match pattern",
+		"guard.withdrawAfter=0s":                  "at '/guard/withdrawAfter': '0s' does not match pattern",
+		"logging.verbosity=8":                     "at '/logging/verbosity': maximum: got 8, want 7",
+		"replicas=6":                              "criticalPodsQuota is 10: 6 replicas and the guard need 14 during an upgrade",
+		"certificates.source=certManager,certificates.certManager.issuerRef.kind=ClusterIssuer": "missing property 'name'",
 		"port=443":                                    "at '/port': minimum: got 443, want 1,024",
 		"podLabels.app\\.kubernetes\\.io/name=x":      "at '/podLabels/app.kubernetes.io~1name': false schema",
 		"certificates.source=vault":                   "at '/certificates/source': value must be one of 'own', 'certManager', 'secret'",
@@ -95,6 +99,14 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 	}
 	type plain schema
 	return json.Unmarshal(text, (*plain)(s))
+}
+
+// TestNamespaceOfKubernetes is refused: Winnow may create a Secret in its namespace, and by that a token of any ServiceAccount there.
+func TestNamespaceOfKubernetes(t *testing.T) {
+	_, stderr, err := tryHelm(t, "template", "winnow", chart, "--namespace", "kube-system")
+	if err == nil || !strings.Contains(stderr, `the namespace "kube-system" belongs to Kubernetes`) {
+		t.Errorf("got %v, %s", err, stderr)
+	}
 }
 
 // TestSchemaFitsValues: values.schema.json knows exactly the values of values.yaml, and allows them; helm lint checks the latter.

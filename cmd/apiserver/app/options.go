@@ -29,6 +29,9 @@ const defaultSecurePort = 8443
 // defaultMaxPoliciesPerNamespace leaves room for a policy for each application of a team.
 const defaultMaxPoliciesPerNamespace = 50
 
+// mostVerbose is the verbosity above which client-go logs the bodies of requests.
+const mostVerbose = 7
+
 // Options are the flags.
 type Options struct {
 	ServerRun   *genericoptions.ServerRunOptions
@@ -155,6 +158,10 @@ func (o *Options) Validate() error {
 		)
 	}
 	errs = append(errs, o.Service.Validate(pair.CertFile != "")...)
+	if o.Logs.Verbosity > mostVerbose && o.Service.makesCertificates() {
+		errs = append(errs, fmt.Errorf("-v is %d: above %d, the keys of Winnow's certificates would be in the log; "+
+			"lower it, or use certificates from files", o.Logs.Verbosity, mostVerbose))
+	}
 	return utilerrors.NewAggregate(errs)
 }
 

@@ -153,7 +153,7 @@ func (o *Options) registrationRights() []authorizationv1.ResourceAttributes {
 			Verb: verb, Group: "apiregistration.k8s.io", Resource: "apiservices", Name: registration.Name,
 		})
 	}
-	if o.Service.CAFile != "" {
+	if !o.Service.makesCertificates() {
 		return rights
 	}
 	for _, verb := range []string{"get", "create", "patch", "update"} {

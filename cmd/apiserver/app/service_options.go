@@ -74,6 +74,9 @@ func (o *ServiceOptions) AddFlags(registration, serving *pflag.FlagSet) {
 		"How long a serving certificate is valid that Winnow makes itself. It is renewed after two thirds of that.")
 }
 
+// makesCertificates reports whether Winnow makes its certificates itself.
+func (o *ServiceOptions) makesCertificates() bool { return o.Register && o.CAFile == "" }
+
 // Validate returns the errors in the flags. Files is set if --tls-cert-file is.
 func (o *ServiceOptions) Validate(files bool) []error {
 	var errs []error

@@ -85,7 +85,7 @@ imagePullSecrets:
 {{- end }}
 {{- with .Values.priorityClassName }}
 # While no replica answers, no namespace of the cluster can be deleted: Winnow comes before workloads.
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:

@@ -15,6 +15,12 @@
 {{- if and $v.networkPolicy.enabled $v.hostNetwork }}
 {{- fail "networkPolicy.enabled has no effect with hostNetwork: set one of them to false" }}
 {{- end }}
+{{- if hasPrefix "kube-" .Release.Namespace }}
+{{- fail (printf "the namespace %q belongs to Kubernetes: install Winnow in a namespace of its own, such as winnow-system, because it may create a Secret there" .Release.Namespace) }}
+{{- end }}
+{{- if and (hasPrefix "system-" $v.priorityClassName) $v.criticalPodsQuota (gt (add (mul 2 (int $v.replicas)) 2) (int $v.criticalPodsQuota)) }}
+{{- fail (printf "criticalPodsQuota is %d: %d replicas and the guard need %d during an upgrade; raise it, or set it to 0 for no quota" (int $v.criticalPodsQuota) (int $v.replicas) (add (mul 2 (int $v.replicas)) 2)) }}
+{{- end }}
 {{- $there := lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "winnow:server" }}
 {{- with (($there).metadata).annotations }}
 {{- $name := get . "meta.helm.sh/release-name" }}
