@@ -235,8 +235,9 @@ func (k *Keeper) adopt(ctx context.Context, m Material, t Times) {
 	defer k.lock.Unlock()
 	k.stored = m
 	issuer := m.issuer()
-	lastServes := k.serving.serving != nil && (k.serving.unusable(k.config.Names, t.Server) == "" || k.serving.unusable(k.config.Names, t.Local) == "")
-	if issuer == nil || lastServes && (!k.config.Trusted(issuer) || m.unusable(k.config.Names, t.Server) != "") {
+	unusable := func(m Material, now time.Time) bool { return m.unusable(k.config.Names, now) != "" }
+	lastServes := !unusable(k.serving, t.Server) || !unusable(k.serving, t.Local)
+	if issuer == nil || lastServes && (!k.config.Trusted(issuer) || unusable(m, t.Server)) {
 		return
 	}
 	changed := k.serving.serving == nil || !k.serving.serving.Equal(m.serving)

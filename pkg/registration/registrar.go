@@ -43,8 +43,8 @@ type ownerReference = applymetav1.OwnerReferenceApplyConfiguration
 const (
 	fieldManager = "winnow"
 	every        = 5 * time.Second // how often the APIService is read
-	// arriving is how long a new APIService may be unavailable before it is taken back. The next try is as long after that, and then each twice
-	// as long as the last, up to pause.
+	// arriving is how long a new APIService may be unavailable before it is taken back. The next try is as long after that, and then each
+	// twice as long as the last, up to pause.
 	arriving, pause = time.Minute, 10 * time.Minute
 )
 
