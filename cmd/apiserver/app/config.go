@@ -75,6 +75,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	if err := o.applyServing(generic); err != nil {
 		return nil, err
 	}
+	serving.applyTo(generic, o.serverName())
 	generic.AddReadyzChecks(gate.readiness())
 	return &Config{
 		apiServer: &apiserver.Config{

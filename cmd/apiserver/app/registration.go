@@ -85,6 +85,15 @@ func (o *Options) applyRegistration(ctx context.Context, cluster *rest.Config, a
 	return s, nil
 }
 
+// applyTo keeps a certificate from files that is new from being served before kube-apiserver trusts it.
+func (s *serving) applyTo(generic *genericapiserver.RecommendedConfig, name string) {
+	if s.authority == nil {
+		return
+	}
+	generic.SecureServing.Cert = certificates.NewFiles(
+		generic.SecureServing.Cert, s.authority.CurrentCABundleContent, []string{name}, s.registrar.Trusted, clock.RealClock{})
+}
+
 // newKeeper returns the keeper of Winnow's own certificates.
 func (o *Options) newKeeper(
 	ctx context.Context, cluster *rest.Config, asked *questions, trusted func(*x509.Certificate) bool,

@@ -1,0 +1,112 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// filesEvery is how often Files looks whether clients trust a new certificate.
+const filesEvery = time.Second
+
+// Files serves with a certificate that somebody else renews in files, and changes to a new one only when clients trust what has signed it.
+type Files struct {
+	provider dynamiccertificates.CertKeyContentProvider
+	caPEM    func() []byte
+	names    []string
+	trusted  func(*x509.Certificate) bool
+	clock    clock.WithTicker
+
+	lock      sync.Mutex
+	serving   Material
+	listeners []dynamiccertificates.Listener
+}
+
+var (
+	_ dynamiccertificates.CertKeyContentProvider = &Files{}
+	_ dynamiccertificates.ControllerRunner       = &Files{}
+)
+
+// NewFiles returns what serves with the certificate of a provider, which it runs if it can. CAPEM returns the authorities that have signed it,
+// and trusted reports whether clients trust one of them.
+func NewFiles(
+	provider dynamiccertificates.CertKeyContentProvider, caPEM func() []byte, names []string, trusted func(*x509.Certificate) bool,
+	c clock.WithTicker,
+) *Files {
+	f := &Files{provider: provider, caPEM: caPEM, names: names, trusted: trusted, clock: c}
+	f.look(context.Background())
+	return f
+}
+
+// Name implements dynamiccertificates.CertKeyContentProvider.
+func (f *Files) Name() string { return f.provider.Name() }
+
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider.
+func (f *Files) CurrentCertKeyContent() (certPEM, keyPEM []byte) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return f.serving.Serving()
+}
+
+// AddListener implements dynamiccertificates.Notifier.
+func (f *Files) AddListener(l dynamiccertificates.Listener) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.listeners = append(f.listeners, l)
+}
+
+// RunOnce implements dynamiccertificates.ControllerRunner.
+func (f *Files) RunOnce(ctx context.Context) error {
+	if runner, ok := f.provider.(dynamiccertificates.ControllerRunner); ok {
+		return runner.RunOnce(ctx)
+	}
+	return nil
+}
+
+// Run follows the files until ctx ends.
+func (f *Files) Run(ctx context.Context, workers int) {
+	if runner, ok := f.provider.(dynamiccertificates.ControllerRunner); ok {
+		go runner.Run(ctx, workers)
+	}
+	ticker := f.clock.NewTicker(filesEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			f.look(ctx)
+		}
+	}
+}
+
+// look takes over a new certificate, unless the clients do not trust it yet and can still use the last one.
+func (f *Files) look(ctx context.Context) {
+	certPEM, keyPEM := f.provider.CurrentCertKeyContent()
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if lastCert, lastKey := f.serving.Serving(); bytes.Equal(lastCert, certPEM) && bytes.Equal(lastKey, keyPEM) {
+		return
+	}
+	m := Parse(map[string][]byte{Authorities: f.caPEM(), Certificate: certPEM, Key: keyPEM})
+	issuer := m.issuer()
+	if f.serving.unusable(f.names, f.clock.Now()) == "" && (issuer == nil || !f.trusted(issuer)) {
+		return
+	}
+	f.serving = m
+	if m.serving != nil {
+		klog.FromContext(ctx).Info("Serving with a new certificate", "until", m.serving.NotAfter)
+	}
+	for _, l := range f.listeners {
+		l.Enqueue()
+	}
+}
