@@ -36,8 +36,8 @@ var (
 	_ dynamiccertificates.ControllerRunner       = &Files{}
 )
 
-// NewFiles returns what serves with the certificate of a provider, which it runs if it can. CAPEM returns the authorities that have signed it,
-// and trusted reports whether clients trust one of them.
+// NewFiles returns what serves with the certificate of a provider, which it runs if it can. CAPEM returns the authorities that have signed
+// it, and trusted reports whether clients trust one of them.
 func NewFiles(
 	provider dynamiccertificates.CertKeyContentProvider, caPEM func() []byte, names []string, trusted func(*x509.Certificate) bool,
 	c clock.WithTicker,
