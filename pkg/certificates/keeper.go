@@ -158,6 +158,7 @@ func (k *Keeper) check(ctx context.Context) error {
 		material = Parse(secret.Data)
 	}
 	lost := secret == nil || material.Err() != nil
+	k.observeTrust(material, t.Server)
 	serves := k.serving.serving != nil
 	if lost && serves {
 		material = k.stored // This replica still knows what was there.
@@ -177,7 +178,9 @@ func (k *Keeper) check(ctx context.Context) error {
 // renew writes what is due into the Secret, or all if it is lost, and returns what the Secret then holds. Read is the Secret as it was
 // read; nil if there was none.
 func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, lost bool, t Times) (Material, error) {
-	settled := func(c *x509.Certificate) bool { return k.settled(c, t.Server) }
+	settled := func(c *x509.Certificate) bool {
+		return k.newest != nil && k.newest.Equal(c) && !t.Server.Before(k.trustedSince.Add(k.config.Lifetimes.settling()))
+	}
 	next, changes, err := Renew(m, k.config.Names, k.config.Lifetimes, t, settled)
 	if err != nil {
 		return m, fmt.Errorf("renewing %s: %w", k.Name(), err)
@@ -194,16 +197,15 @@ func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, los
 	return next, nil
 }
 
-// settled reports whether the clients have trusted an authority for long enough.
-func (k *Keeper) settled(c *x509.Certificate, now time.Time) bool {
-	if !k.config.Trusted(c) {
+// observeTrust remembers since when the clients trust the authority that signs now. Every replica does, because it may lead next.
+func (k *Keeper) observeTrust(m Material, now time.Time) {
+	if m.signer == nil || !k.config.Trusted(m.signer.Certificate) {
 		k.newest = nil
-		return false
+		return
 	}
-	if k.newest == nil || !k.newest.Equal(c) || now.Before(k.trustedSince) {
+	if c := m.signer.Certificate; k.newest == nil || !k.newest.Equal(c) || now.Before(k.trustedSince) {
 		k.newest, k.trustedSince = c, now
 	}
-	return !now.Before(k.trustedSince.Add(k.config.Lifetimes.settling()))
 }
 
 // write puts the material into the Secret, of which somebody has read this state; nil if there is none. It fails with a conflict if another

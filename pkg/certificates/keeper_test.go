@@ -95,6 +95,7 @@ type replica struct {
 	*Keeper
 	leading bool
 	wakes   int
+	missed  int // checks in a row
 }
 
 func (r *replica) Enqueue() { r.wakes++ }
@@ -258,6 +259,26 @@ func (w *world) verified() error {
 	return nil
 }
 
+// event does something to the Secret or to the replicas, or nothing.
+func (w *world) event(t *rapid.T) {
+	switch rapid.IntRange(0, 7).Draw(t, "event") {
+	case 0:
+		w.secrets.stored = nil
+	case 1:
+		w.secrets.store(map[string][]byte{Certificate: []byte("?")})
+	case 2:
+		next := rapid.IntRange(0, 2).Draw(t, "leader")
+		for i, r := range w.replicas {
+			r.leading = i == next
+		}
+	case 3:
+		if w.secrets.stored != nil && Parse(w.secrets.stored.Data).Err() == nil { // Else it would begin with an authority of its own.
+			i := rapid.IntRange(0, 2).Draw(t, "restarts")
+			w.replicas[i] = start(t, w.secrets, w.clock, short, w.replicas[i].leading, w.trusted)
+		}
+	}
+}
+
 // TestRenewals: whatever happens to the Secret and to replicas, the client accepts every replica at every time, certificates are renewed, and a
 // few authorities at most are trusted.
 func TestRenewals(t *testing.T) {
@@ -269,27 +290,17 @@ func TestRenewals(t *testing.T) {
 		}
 		w.client = w.bundle
 		const step, steps = 5 * time.Minute, 60
-		for range steps {
-			switch rapid.IntRange(0, 20).Draw(t, "event") {
-			case 0:
-				w.secrets.stored = nil
-			case 1:
-				w.secrets.store(map[string][]byte{Certificate: []byte("?")})
-			case 2:
-				next := rapid.IntRange(0, 2).Draw(t, "leader")
-				for i, r := range w.replicas {
-					r.leading = i == next
-				}
-			case 3:
-				if w.secrets.stored != nil && Parse(w.secrets.stored.Data).Err() == nil { // Else it would begin with an authority of its own.
-					i := rapid.IntRange(0, 2).Draw(t, "restarts")
-					w.replicas[i] = start(t, w.secrets, w.clock, short, w.replicas[i].leading, w.trusted)
-				}
+		for i := range steps {
+			if i%4 == 0 { // Replicas have the time to repair and to read it in between.
+				w.event(t)
 			}
 			w.client = w.bundle
 			w.clock.Step(step)
 			for i, r := range w.replicas {
-				if rapid.IntRange(0, 3).Draw(t, "late") > 0 {
+				if late := rapid.IntRange(0, 3).Draw(t, "late") == 0; late && r.missed < 1 {
+					r.missed++
+				} else {
+					r.missed = 0
 					r.report(quiet, r.check(quiet))
 					w.register(w.replicas[i])
 				}
