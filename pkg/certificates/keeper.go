@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/winnow-dev/winnow/pkg/pki"
 	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
 
@@ -102,7 +103,7 @@ func (k *Keeper) CAPEM() []byte {
 func (k *Keeper) ServingCAPEM() []byte {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	return encode([]*x509.Certificate{k.serving.issuer()})
+	return pki.EncodeBundle([]*x509.Certificate{k.serving.issuer()})
 }
 
 // AddListener implements dynamiccertificates.Notifier.

@@ -12,6 +12,7 @@
 package certificates
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -70,7 +71,7 @@ func Parse(data map[string][]byte) Material {
 func (m Material) Err() error { return errors.Join(m.faults...) }
 
 // CAPEM are the certificates of all authorities that are trusted.
-func (m Material) CAPEM() []byte { return encode(m.authorities) }
+func (m Material) CAPEM() []byte { return pki.EncodeBundle(m.authorities) }
 
 // Serving is the serving certificate and its key.
 func (m Material) Serving() (certPEM, keyPEM []byte) { return m.data[Certificate], m.data[Key] }
@@ -101,7 +102,7 @@ func (m Material) unusable(names []string, now time.Time) string {
 			return "it is not valid for " + name
 		}
 	}
-	return outside(m.serving, now) + outside(issuer, now)
+	return cmp.Or(outside(m.serving, now), outside(issuer, now))
 }
 
 // outside says why a certificate is not valid at this time; empty if it is.
@@ -113,9 +114,4 @@ func outside(c *x509.Certificate, now time.Time) string {
 		return "it has expired at " + c.NotAfter.Format(time.RFC3339)
 	}
 	return ""
-}
-
-func encode(certificates []*x509.Certificate) []byte {
-	pem, _ := cert.EncodeCertificates(certificates...) // Writing into memory does not fail.
-	return pem
 }

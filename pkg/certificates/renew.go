@@ -6,7 +6,6 @@ package certificates
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"slices"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/pki"
@@ -131,8 +130,7 @@ func (m Material) withAuthority(a *pki.Authority, now time.Time) (Material, erro
 	if err != nil {
 		return m, err
 	}
-	unexpired := slices.DeleteFunc(slices.Clone(m.authorities), func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
-	bundle := encode(append([]*x509.Certificate{a.Certificate}, unexpired...))
+	bundle := pki.EncodeBundle(append([]*x509.Certificate{a.Certificate}, pki.Unexpired(m.authorities, now)...))
 	return m.with(map[string][]byte{Authorities: bundle, AuthorityKey: keyPEM}), nil
 }
 

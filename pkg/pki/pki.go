@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/util/cert"
@@ -82,6 +83,17 @@ func (a *Authority) Issue(template *x509.Certificate) (certPEM, keyPEM []byte, e
 	}
 	keyPEM, err = keyutil.MarshalPrivateKeyToPEM(key)
 	return encode(der), keyPEM, err
+}
+
+// Unexpired returns the certificates that have not expired.
+func Unexpired(certificates []*x509.Certificate, now time.Time) []*x509.Certificate {
+	return slices.DeleteFunc(slices.Clone(certificates), func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
+}
+
+// EncodeBundle returns the certificates in PEM.
+func EncodeBundle(certificates []*x509.Certificate) []byte {
+	bundle, _ := cert.EncodeCertificates(certificates...) // Writing into memory does not fail.
+	return bundle
 }
 
 func newKey() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }

@@ -9,7 +9,6 @@
 package registration
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -33,6 +32,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/pki"
 )
 
 // Name is that of the APIService.
@@ -191,7 +191,7 @@ func (r *Registrar) recognize(service *apiregistrationv1.APIService) {
 func (r *Registrar) update(ctx context.Context, service *apiregistrationv1.APIService) error {
 	now := r.config.Clock.Now()
 	trusted := parse(service.Spec.CABundle)
-	bundle := union(parse(r.config.CAPEM()), slices.DeleteFunc(trusted, func(c *x509.Certificate) bool { return now.After(c.NotAfter) }))
+	bundle := union(parse(r.config.CAPEM()), pki.Unexpired(trusted, now))
 	missing := slices.ContainsFunc(bundle, func(c *x509.Certificate) bool { return !contains(trusted, c) })
 	if !missing && !r.config.Leading() {
 		return nil
@@ -203,7 +203,7 @@ func (r *Registrar) update(ctx context.Context, service *apiregistrationv1.APISe
 	if !missing && r.reachesWinnow(service) && owned(service, owner) {
 		return nil
 	}
-	if err := r.apply(ctx, service, owner, encode(bundle)); err != nil {
+	if err := r.apply(ctx, service, owner, pki.EncodeBundle(bundle)); err != nil {
 		return fmt.Errorf("updating it: %w", err)
 	}
 	klog.FromContext(ctx).Info("Updated the APIService", "name", Name)
@@ -313,11 +313,6 @@ func unavailable(service *apiregistrationv1.APIService) string {
 func parse(pem []byte) []*x509.Certificate {
 	certificates, _ := cert.ParseCertsPEM(pem)
 	return certificates
-}
-
-func encode(certificates []*x509.Certificate) []byte {
-	pem, _ := cert.EncodeCertificates(certificates...) // Writing into memory does not fail.
-	return bytes.TrimSpace(pem)
 }
 
 func contains(certificates []*x509.Certificate, c *x509.Certificate) bool {

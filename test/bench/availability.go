@@ -157,9 +157,7 @@ func (w *world) restart(ctx context.Context, replica *winnow.Replica) (sample, e
 		return nil, err
 	}
 	began := time.Now()
-	left := make(chan error, 1)
-	go func() { left <- replica.Leave(learned) }()
-	if err := <-left; err != nil {
+	if err := replica.Leave(learned); err != nil {
 		return nil, err
 	}
 	if err := replica.Start(ctx); err != nil {
