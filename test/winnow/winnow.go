@@ -45,9 +45,6 @@ type Options struct {
 	// Binary to run; if empty, it is built from this source, with the race detector if Race is set.
 	Binary string
 	Race   bool
-	// Installed is set when all manifests but the APIService are applied already. Replicas then serve with this certificate, and
-	// the caller registers the Port.
-	Installed *Certificate
 	// Register lets Winnow make its certificates and its APIService itself, as artifacts/install does.
 	Register bool
 	// Progress is told what is being built. Standard error if nil.
@@ -91,9 +88,6 @@ func (s *Server) start(ctx context.Context) error {
 		if _, err := s.AddReplica(ctx); err != nil {
 			return err
 		}
-	}
-	if s.options.Installed != nil {
-		return nil
 	}
 	if !s.options.Register {
 		if err := s.register(ctx); err != nil {
@@ -146,10 +140,6 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 	}
 	if s.forwarder, err = newForwarder(); err != nil {
 		return err
-	}
-	if s.options.Installed != nil {
-		s.certificate = s.options.Installed
-		return nil
 	}
 	c := &Certificate{}
 	s.certificate = c
