@@ -4,14 +4,11 @@
 package certificates
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
-	"sync"
 	"time"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -26,9 +23,7 @@ type Files struct {
 	trusted  func(*x509.Certificate) bool
 	clock    clock.WithTicker
 
-	lock      sync.Mutex
-	serving   Material
-	listeners []dynamiccertificates.Listener
+	served
 }
 
 var (
@@ -49,20 +44,6 @@ func NewFiles(
 
 // Name implements dynamiccertificates.CertKeyContentProvider.
 func (f *Files) Name() string { return f.provider.Name() }
-
-// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider.
-func (f *Files) CurrentCertKeyContent() (certPEM, keyPEM []byte) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	return f.serving.Serving()
-}
-
-// AddListener implements dynamiccertificates.Notifier.
-func (f *Files) AddListener(l dynamiccertificates.Listener) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	f.listeners = append(f.listeners, l)
-}
 
 // RunOnce implements dynamiccertificates.ControllerRunner.
 func (f *Files) RunOnce(ctx context.Context) error {
@@ -94,7 +75,7 @@ func (f *Files) look(ctx context.Context) {
 	certPEM, keyPEM := f.provider.CurrentCertKeyContent()
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	if lastCert, lastKey := f.serving.Serving(); bytes.Equal(lastCert, certPEM) && bytes.Equal(lastKey, keyPEM) {
+	if f.serves(certPEM, keyPEM) {
 		return
 	}
 	m := Parse(map[string][]byte{Authorities: f.caPEM(), Certificate: certPEM, Key: keyPEM})
@@ -102,11 +83,5 @@ func (f *Files) look(ctx context.Context) {
 	if f.serving.unusable(f.names, f.clock.Now()) == "" && (issuer == nil || !f.trusted(issuer)) {
 		return
 	}
-	f.serving = m
-	if m.serving != nil {
-		klog.FromContext(ctx).Info("Serving with a new certificate", "until", m.serving.NotAfter)
-	}
-	for _, l := range f.listeners {
-		l.Enqueue()
-	}
+	f.serve(ctx, m)
 }

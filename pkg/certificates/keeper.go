@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,11 +53,9 @@ func (c Config) every() time.Duration {
 type Keeper struct {
 	config Config
 
-	lock      sync.Mutex
-	stored    Material // of the Secret, when it was last read or written, as far as it could be used
-	serving   Material // that this replica serves with
-	listeners []dynamiccertificates.Listener
-	failure   string // of the last check, so that the same one is logged once
+	served
+	stored  Material // of the Secret, when it was last read or written, as far as it could be used; the lock of served protects it
+	failure string   // of the last check, so that the same one is logged once
 	// newest is the authority that signs now, if clients trust it, and since when they have.
 	newest       *x509.Certificate
 	trustedSince time.Time
@@ -85,13 +82,6 @@ func New(ctx context.Context, c Config) (*Keeper, error) {
 // Name implements dynamiccertificates.CertKeyContentProvider.
 func (k *Keeper) Name() string { return "Secret " + k.config.Secret }
 
-// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider.
-func (k *Keeper) CurrentCertKeyContent() (certPEM, keyPEM []byte) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	return k.serving.Serving()
-}
-
 // CAPEM are the authorities that clients should trust: those of the Secret, and of what this replica serves with.
 func (k *Keeper) CAPEM() []byte {
 	k.lock.Lock()
@@ -104,13 +94,6 @@ func (k *Keeper) ServingCAPEM() []byte {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	return pki.EncodeBundle([]*x509.Certificate{k.serving.issuer()})
-}
-
-// AddListener implements dynamiccertificates.Notifier.
-func (k *Keeper) AddListener(l dynamiccertificates.Listener) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	k.listeners = append(k.listeners, l)
 }
 
 // RunOnce implements dynamiccertificates.ControllerRunner. New has done it.
@@ -243,13 +226,5 @@ func (k *Keeper) adopt(ctx context.Context, m Material, t Times) {
 	if issuer == nil || lastServes && (!k.config.Trusted(issuer) || unusable(m, t.Server)) {
 		return
 	}
-	changed := k.serving.serving == nil || !k.serving.serving.Equal(m.serving)
-	k.serving = m
-	if !changed {
-		return
-	}
-	klog.FromContext(ctx).Info("Serving with a new certificate", "until", m.serving.NotAfter)
-	for _, l := range k.listeners {
-		l.Enqueue()
-	}
+	k.serve(ctx, m)
 }

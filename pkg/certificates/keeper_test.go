@@ -121,7 +121,7 @@ type fataler interface {
 	Fatal(...any)
 }
 
-func (r *replica) serves(s *secrets) bool {
+func (r *replica) servesWith(s *secrets) bool {
 	certPEM, keyPEM := r.CurrentCertKeyContent()
 	return string(certPEM) == string(s.stored.Data[Certificate]) && string(keyPEM) == string(s.stored.Data[Key])
 }
@@ -138,7 +138,7 @@ func TestSecret(t *testing.T) {
 			}
 		}
 		for _, r := range []*replica{leader, follower} {
-			if !r.serves(s) {
+			if !r.servesWith(s) {
 				t.Errorf("%s: a replica serves with another certificate", what)
 			}
 		}
@@ -190,7 +190,7 @@ func TestStart(t *testing.T) {
 		s := &secrets{}
 		s.store(c.data)
 		r := start(t, s, clock, defaults, false, nothing)
-		if s.writes != c.writes || !r.serves(s) {
+		if s.writes != c.writes || !r.servesWith(s) {
 			t.Errorf("%s: %d writes, want %d", name, s.writes, c.writes)
 		}
 	}
@@ -209,8 +209,8 @@ func TestReplacedSecret(t *testing.T) {
 		if err := r.check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.serves(s) != trust {
-			t.Errorf("trusted: %v; served: %v", trust, r.serves(s))
+		if r.servesWith(s) != trust {
+			t.Errorf("trusted: %v; served: %v", trust, r.servesWith(s))
 		}
 		if !strings.Contains(string(r.CAPEM()), string(s.stored.Data[Authorities])) {
 			t.Error("clients are not told of the authority")
@@ -341,7 +341,7 @@ func TestWrongClock(t *testing.T) {
 			}
 			now, _ := r.CurrentCertKeyContent()
 			m := Parse(s.stored.Data)
-			if string(now) == string(first) || !r.serves(s) {
+			if string(now) == string(first) || !r.servesWith(s) {
 				t.Error("the certificate was not renewed")
 			}
 			for _, at := range []time.Time{clock.Now(), s.server} {
