@@ -81,6 +81,7 @@ type Registrar struct {
 // sight is what was read last.
 type sight struct {
 	service *apiregistrationv1.APIService // nil if there is none
+	trusted []*x509.Certificate           // of its caBundle
 }
 
 // New returns a Registrar, which Run starts.
@@ -90,7 +91,7 @@ func New(c Config) *Registrar { return &Registrar{config: c} }
 // Run has read the APIService.
 func (r *Registrar) Trusted(authority *x509.Certificate) bool {
 	seen := r.seen.Load()
-	return seen != nil && (seen.service == nil || contains(parse(seen.service.Spec.CABundle), authority))
+	return seen != nil && (seen.service == nil || contains(seen.trusted, authority))
 }
 
 // Available reports whether kube-apiserver sends requests to Winnow, as it was last seen.
@@ -148,9 +149,10 @@ func (r *Registrar) check(ctx context.Context) error {
 		r.seen.Store(&sight{})
 		return r.create(ctx)
 	}
-	r.seen.Store(&sight{service})
+	seen := &sight{service, parse(service.Spec.CABundle)}
+	r.seen.Store(seen)
 	r.recognize(service)
-	if err := r.update(ctx, service); err != nil {
+	if err := r.update(ctx, seen); err != nil {
 		return ignoreConflict(err)
 	}
 	return ignoreConflict(r.takeBack(ctx, service))
@@ -188,9 +190,8 @@ func (r *Registrar) recognize(service *apiregistrationv1.APIService) {
 }
 
 // update adds missing authorities, on every replica, and repairs the rest on the one that leads.
-func (r *Registrar) update(ctx context.Context, service *apiregistrationv1.APIService) error {
-	now := r.config.Clock.Now()
-	trusted := parse(service.Spec.CABundle)
+func (r *Registrar) update(ctx context.Context, seen *sight) error {
+	now, service, trusted := r.config.Clock.Now(), seen.service, seen.trusted
 	bundle := union(parse(r.config.CAPEM()), pki.Unexpired(trusted, now))
 	missing := slices.ContainsFunc(bundle, func(c *x509.Certificate) bool { return !contains(trusted, c) })
 	if !missing && !r.config.Leading() {

@@ -68,7 +68,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	serving, err := o.applyRegistration(ctx, clusterConfig, asked)
+	serving, err := o.applyRegistration(ctx, clusterConfig, client, asked)
 	if err != nil {
 		return nil, err
 	}

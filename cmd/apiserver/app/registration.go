@@ -43,16 +43,14 @@ type serving struct {
 }
 
 // applyRegistration sets the certificate that Winnow serves with, unless files do, and returns who keeps the APIService.
-func (o *Options) applyRegistration(ctx context.Context, cluster *rest.Config, asked *questions) (*serving, error) {
+func (o *Options) applyRegistration(
+	ctx context.Context, cluster *rest.Config, client kubernetes.Interface, asked *questions,
+) (*serving, error) {
 	s := &serving{}
 	if !o.Service.Register {
 		return s, nil
 	}
 	services, err := clientset.NewForConfig(cluster)
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
 		return nil, err
 	}
