@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/utils/clock"
 )
@@ -21,7 +22,7 @@ type Files struct {
 	caPEM    func() []byte
 	names    []string
 	trusted  func(*x509.Certificate) bool
-	clock    clock.WithTicker
+	clock    clock.PassiveClock
 
 	served
 }
@@ -35,7 +36,7 @@ var (
 // it, and trusted reports whether clients trust one of them.
 func NewFiles(
 	provider dynamiccertificates.CertKeyContentProvider, caPEM func() []byte, names []string, trusted func(*x509.Certificate) bool,
-	c clock.WithTicker,
+	c clock.PassiveClock,
 ) *Files {
 	f := &Files{provider: provider, caPEM: caPEM, names: names, trusted: trusted, clock: c}
 	f.look(context.Background())
@@ -58,16 +59,7 @@ func (f *Files) Run(ctx context.Context, workers int) {
 	if runner, ok := f.provider.(dynamiccertificates.ControllerRunner); ok {
 		go runner.Run(ctx, workers)
 	}
-	ticker := f.clock.NewTicker(filesEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			f.look(ctx)
-		}
-	}
+	wait.NonSlidingUntilWithContext(ctx, f.look, filesEvery)
 }
 
 // look takes over a new certificate, unless the clients do not trust it yet and can still use the last one.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/winnow-dev/winnow/pkg/logonce"
 	"github.com/winnow-dev/winnow/pkg/pki"
 	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
@@ -40,7 +42,7 @@ type Config struct {
 	Trusted func(*x509.Certificate) bool
 	// Instance names this replica, different from all others.
 	Instance string
-	Clock    clock.WithTicker
+	Clock    clock.PassiveClock
 }
 
 // every is how often the Secret is read.
@@ -54,8 +56,8 @@ type Keeper struct {
 	config Config
 
 	served
-	stored  Material // of the Secret, when it was last read or written, as far as it could be used; the lock of served protects it
-	failure string   // of the last check, so that the same one is logged once
+	stored Material // of the Secret, when it was last read or written, as far as it could be used; the lock of served protects it
+	errors logonce.Errors
 	// newest is the authority that signs now, if clients trust it, and since when they have.
 	newest       *x509.Certificate
 	trustedSince time.Time
@@ -101,28 +103,10 @@ func (k *Keeper) RunOnce(context.Context) error { return nil }
 
 // Run follows the Secret until ctx ends.
 func (k *Keeper) Run(ctx context.Context, _ int) {
-	ticker := k.config.Clock.NewTicker(k.config.every())
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			k.report(ctx, k.check(ctx))
-		}
-	}
-}
-
-// report logs an error that the last check did not have.
-func (k *Keeper) report(ctx context.Context, err error) {
-	failure := ""
-	if err != nil && ctx.Err() == nil {
-		failure = err.Error()
-	}
-	if failure != "" && failure != k.failure {
-		klog.FromContext(ctx).Error(err, "Cannot keep the serving certificate, trying again and serving with the last one")
-	}
-	k.failure = failure
+	_ = wait.PollUntilContextCancel(ctx, k.config.every(), false, func(ctx context.Context) (bool, error) {
+		k.errors.Log(ctx, k.check(ctx), "Cannot keep the serving certificate, trying again and serving with the last one")
+		return false, nil
+	})
 }
 
 // check reads the Secret, takes over what is new in it, and renews what is due.

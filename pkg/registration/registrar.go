@@ -21,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/util/cert"
@@ -32,6 +33,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/logonce"
 	"github.com/winnow-dev/winnow/pkg/pki"
 )
 
@@ -63,7 +65,7 @@ type Config struct {
 	// Leading reports whether this replica leads, and Ready why it should get no requests yet.
 	Leading func() bool
 	Ready   func(context.Context) error
-	Clock   clock.WithTicker
+	Clock   clock.PassiveClock
 }
 
 // Registrar keeps the APIService while its replica leads. In all replicas, it adds the authority of the replica's certificate to those that
@@ -75,7 +77,7 @@ type Registrar struct {
 	created time.Time // since when this one is new and has not answered yet; zero if it has, or is not new
 	paused  time.Duration
 	next    time.Time // when this replica may create one
-	failure string    // of the last check, so that the same one is logged once
+	errors  logonce.Errors
 }
 
 // sight is what was read last.
@@ -114,28 +116,9 @@ func (r *Registrar) Readiness() healthz.HealthChecker {
 
 // Run keeps the APIService until ctx ends.
 func (r *Registrar) Run(ctx context.Context) {
-	ticker := r.config.Clock.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		r.report(ctx, r.check(ctx))
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-	}
-}
-
-// report logs an error that the last check did not have.
-func (r *Registrar) report(ctx context.Context, err error) {
-	failure := ""
-	if err != nil && ctx.Err() == nil {
-		failure = err.Error()
-	}
-	if failure != "" && failure != r.failure {
-		klog.FromContext(ctx).Error(err, "Cannot keep the APIService, trying again", "name", Name)
-	}
-	r.failure = failure
+	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
+		r.errors.Log(ctx, r.check(ctx), "Cannot keep the APIService, trying again", "name", Name)
+	}, every)
 }
 
 func (r *Registrar) check(ctx context.Context) error {

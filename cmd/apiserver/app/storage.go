@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
-	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
+	"github.com/winnow-dev/winnow/pkg/logonce"
 	"github.com/winnow-dev/winnow/pkg/storage/cluster"
 )
 
@@ -71,15 +71,14 @@ func (g *storageGate) await(ctx context.Context) error {
 	if g.closed.Load() == nil {
 		return nil
 	}
+	var errs logonce.Errors
 	return wait.PollUntilContextCancel(ctx, storagePoll, true, func(ctx context.Context) (bool, error) {
 		err := g.check(ctx)
 		if err == nil {
 			g.closed.Store(nil)
 			return true, nil
 		}
-		if last := *g.closed.Load(); last.Error() != err.Error() && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Not ready, and deleting nothing")
-		}
+		errs.Log(ctx, err, "Not ready, and deleting nothing")
 		g.closed.Store(&err)
 		return false, nil
 	})
