@@ -9,13 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/internal/testmain"
 	"github.com/winnow-dev/winnow/test/poll"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
@@ -28,16 +28,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := testMain(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	testmain.Run(m, run)
 }
 
-func testMain(m *testing.M) (code int, err error) {
-	ctx := context.Background()
+func run(ctx context.Context, m *testing.M) (code int, err error) {
 	components := []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager}
 	if shared, err = cluster.Start(ctx, cluster.Options{Components: components}); err != nil {
 		return 1, err

@@ -8,13 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/internal/testmain"
 )
 
 const (
@@ -29,16 +29,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := testMain(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	testmain.Run(m, testMain)
 }
 
-func testMain(m *testing.M) (code int, err error) {
-	if shared, err = cluster.Start(context.Background(), cluster.Options{}); err != nil {
+func testMain(ctx context.Context, m *testing.M) (code int, err error) {
+	if shared, err = cluster.Start(ctx, cluster.Options{}); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, shared.Stop()) }()
@@ -46,7 +41,7 @@ func testMain(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	for _, manifests := range [][]string{{"-f", "../../artifacts/storage/"}, {"-k", install}, {"-f", "../../artifacts/optional/more-resources.yaml"}} {
-		if out, stderr, err := shared.Kubectl(context.Background(), append([]string{"apply", "--validate=strict"}, manifests...)...); err != nil {
+		if out, stderr, err := shared.Kubectl(ctx, append([]string{"apply", "--validate=strict"}, manifests...)...); err != nil {
 			return 1, fmt.Errorf("kubectl apply %s: %w\n%s%s", manifests, err, out, stderr)
 		}
 	}

@@ -8,17 +8,15 @@ package availability
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/internal/load"
+	"github.com/winnow-dev/winnow/test/internal/testmain"
 	"github.com/winnow-dev/winnow/test/poll"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
@@ -38,14 +36,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code, err := run(ctx, m)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	testmain.Run(m, run)
 }
 
 func run(ctx context.Context, m *testing.M) (code int, err error) {

@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/internal/testmain"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
@@ -39,14 +38,7 @@ const reboundName = "rebound.example"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code, err := run(ctx, m)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	testmain.Run(m, run)
 }
 
 func run(ctx context.Context, m *testing.M) (code int, err error) {

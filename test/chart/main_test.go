@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/internal/testmain"
 	"github.com/winnow-dev/winnow/test/programs"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
@@ -38,16 +38,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := testMain(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	testmain.Run(m, run)
 }
 
-func testMain(m *testing.M) (code int, err error) {
-	paths, err := programs.Provide(context.Background(), os.Stderr, programs.Helm)
+func run(ctx context.Context, m *testing.M) (code int, err error) {
+	paths, err := programs.Provide(ctx, os.Stderr, programs.Helm)
 	if err != nil {
 		return 1, err
 	}
@@ -56,7 +51,7 @@ func testMain(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(helmHome)) }()
-	shared, err = cluster.Start(context.Background(), cluster.Options{Components: []string{cluster.ControllerManager}})
+	shared, err = cluster.Start(ctx, cluster.Options{Components: []string{cluster.ControllerManager}})
 	if err != nil {
 		return 1, err
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/winnow-dev/winnow/test/internal/testmain"
 )
 
 // whole is the one whole cluster that tests share; storageOnly is for those that break something.
@@ -30,19 +32,14 @@ var (
 const orphanDir = "WINNOW_TEST_ORPHAN_DIR"
 
 func TestMain(m *testing.M) {
-	code, err := testMain(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	testmain.Run(m, testMain)
 }
 
-func testMain(m *testing.M) (code int, err error) {
+func testMain(ctx context.Context, m *testing.M) (code int, err error) {
 	if dir := os.Getenv(orphanDir); dir != "" {
 		return 0, waitToBeKilled(dir)
 	}
-	if whole, err = Start(context.Background(), Options{}); err != nil {
+	if whole, err = Start(ctx, Options{}); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, whole.Stop()) }()

@@ -12,12 +12,12 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/winnow-dev/winnow/test/internal/testmain"
 )
 
 // version is not that of Git, which another commit beside the test would change.
@@ -27,14 +27,7 @@ const version = "v0.0.0-test"
 var output, again, commit string
 
 func TestMain(m *testing.M) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code, err := run(ctx, m)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	testmain.Run(m, run)
 }
 
 func run(ctx context.Context, m *testing.M) (code int, err error) {
