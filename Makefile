@@ -39,8 +39,8 @@ help: ## Show the targets
 # Programs without DWARF: it is stripped anyway, and compiling without it takes a sixth less time.
 BUILD = go build -trimpath -tags grpcnotrace -gcflags=all=-dwarf=false
 
-# What is released is the same wherever it is built, so the settings of this machine must not get in. Go itself records the commit only in a
-# whole clone, and not in a worktree or an archive of the source.
+# Release builds are reproducible, so they ignore the Go settings of this machine. The commit is passed explicitly, because Go itself records it
+# only in a full clone, and not in a worktree or a source archive.
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 RELEASE_BUILD = env CGO_ENABLED=0 GOFLAGS=-buildvcs=false GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
@@ -66,7 +66,7 @@ plugin-archives: ## Build _output/kubectl-winnow_OS_ARCH.tar.gz for artifacts/kr
 	done
 
 IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
-# Who builds, for the provenance; empty for a person. The release workflow sets it.
+# The builder ID in the provenance. The release workflow sets it; leave it empty for a local build.
 BUILDER ?=
 
 .PHONY: image

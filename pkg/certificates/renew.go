@@ -17,6 +17,7 @@ const (
 	backdated = time.Hour
 	// Certificates are renewed after this part of their life.
 	renewAfter = 2.0 / 3
+	renewalDue = "two thirds of its life have passed"
 )
 
 // Lifetimes are how long new certificates are valid.
@@ -90,7 +91,7 @@ func authorityEnds(signer *pki.Authority, now time.Time) string {
 	case outside(signer.Certificate, now) != "":
 		return outside(signer.Certificate, now)
 	case due(signer.Certificate, now):
-		return "two thirds of its life are over"
+		return renewalDue
 	}
 	return ""
 }
@@ -110,7 +111,7 @@ func (m Material) servingEnds(names []string, t Times, settled func(*x509.Certif
 	case !m.issuer().Equal(signer):
 		return "there is a new certificate authority"
 	case due(m.serving, t.Server):
-		return "two thirds of its life are over"
+		return renewalDue
 	}
 	return ""
 }

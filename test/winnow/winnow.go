@@ -34,6 +34,9 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
+// groups are those of each ServiceAccount of the namespace.
+var groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + Namespace}
+
 // Options chooses how Winnow runs. The zero value is one replica with the rights of artifacts/install.
 type Options struct {
 	// Replicas that are started; one if zero.
@@ -109,7 +112,7 @@ func (s *Server) StartGuard(ctx context.Context, withdrawAfter time.Duration) (*
 	if _, _, err := s.cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "artifacts", "install", "30-guard.yaml")); err != nil {
 		return nil, err
 	}
-	kubeconfig, err := s.cluster.KubeconfigFor(User+"-guard", "system:serviceaccounts", "system:serviceaccounts:"+Namespace)
+	kubeconfig, err := s.cluster.KubeconfigFor(User+"-guard", groups...)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +136,6 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 		}
 	}
 	if s.options.Kubeconfig == "" {
-		groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + Namespace}
 		if s.options.Kubeconfig, err = s.cluster.KubeconfigFor(User, groups...); err != nil {
 			return err
 		}

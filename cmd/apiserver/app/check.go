@@ -19,7 +19,7 @@ import (
 // checkPoll is how often the API is requested.
 const checkPoll = time.Second
 
-// newCheckCommand returns the command that tells whether the cluster serves Winnow's API.
+// newCheckCommand returns the command that checks whether the cluster serves Winnow's API.
 func newCheckCommand() *cobra.Command {
 	var kubeconfig string
 	var timeout time.Duration

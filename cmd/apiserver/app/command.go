@@ -114,7 +114,7 @@ func run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	legacyregistry.CustomMustRegister(&servingCertificate{current: server.api.SecureServingInfo.Cert}) // once in a process
+	legacyregistry.CustomMustRegister(certificateExpiry(server.api.SecureServingInfo.Cert)) // once in a process
 	if err := server.Run(ctx); err != nil {
 		return fmt.Errorf("the server ended: %w", err)
 	}

@@ -17,13 +17,11 @@ import (
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/certificates"
-	ours "github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/registration"
 	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
@@ -139,7 +137,7 @@ func (s *serving) register(ctx context.Context, api hooks) error {
 	if err := api.AddReadyzChecks(s.registrar.Readiness()); err != nil {
 		return err
 	}
-	legacyregistry.CustomMustRegister(&registered{registrar: s.registrar}) // once in a process
+	legacyregistry.CustomMustRegister(apiServiceAvailable(s.registrar)) // once in a process
 	return api.AddPostStartHook("registration", func(genericapiserver.PostStartHookContext) error {
 		if s.authority != nil {
 			go s.authority.Run(ctx, 1)
@@ -169,22 +167,4 @@ func (o *Options) registrationRights() []authorizationv1.ResourceAttributes {
 		})
 	}
 	return rights
-}
-
-// registered collects whether kube-apiserver sends requests to Winnow.
-type registered struct {
-	metrics.BaseStableCollector
-	registrar *registration.Registrar
-}
-
-// DescribeWithStability implements metrics.StableCollector.
-func (r *registered) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- ours.APIServiceAvailable }
-
-// CollectWithStability implements metrics.StableCollector.
-func (r *registered) CollectWithStability(ch chan<- metrics.Metric) {
-	var value float64
-	if r.registrar.Available() {
-		value = 1
-	}
-	ch <- metrics.NewLazyConstMetric(ours.APIServiceAvailable, metrics.GaugeValue, value)
 }

@@ -32,7 +32,7 @@ func TestCertificateExpiry(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := metrics.NewKubeRegistry()
-	registry.CustomMustRegister(&servingCertificate{current: serving})
+	registry.CustomMustRegister(certificateExpiry(serving))
 	for _, notAfter := range []time.Time{first, first.AddDate(1, 0, 0)} {
 		writePair(t, certFile, keyFile, notAfter)
 		if err := serving.RunOnce(context.Background()); err != nil {
