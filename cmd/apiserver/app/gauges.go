@@ -27,7 +27,7 @@ func (g *gauge) CollectWithStability(ch chan<- metrics.Metric) {
 	ch <- metrics.NewLazyConstMetric(g.desc, metrics.GaugeValue, g.value())
 }
 
-// certificateExpiry is when the certificate expires that is in use, so it follows a renewal. One that cannot be read counts as expired in 1970.
+// certificateExpiry is when the certificate in use expires, so it follows a renewal. One that cannot be read counts as expired in 1970.
 func certificateExpiry(current dynamiccertificates.CertKeyContentProvider) *gauge {
 	return &gauge{desc: ours.CertificateExpiry, value: func() float64 {
 		certPEM, _ := current.CurrentCertKeyContent()

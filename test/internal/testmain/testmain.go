@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Run starts what the tests of a package share, runs them, and stops it, all by the given function. It ends the process with the code that the
-// function returns, or with 1 after an error. An interrupt ends ctx, and so what was started with it.
+// Run calls run, which starts what the tests of a package share, runs them, and stops it again. It ends the process with the code that run
+// returns, or with 1 after an error. An interrupt ends ctx, and so what was started with it.
 func Run(m *testing.M, run func(ctx context.Context, m *testing.M) (code int, err error)) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	code, err := run(ctx, m)
