@@ -13,10 +13,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// filesEvery is how often Files looks whether clients trust a new certificate.
-const filesEvery = time.Second
+const (
+	// filesEvery is how often Files looks whether clients trust a new certificate.
+	filesEvery = time.Second
+	// filesSettling is how long they must have trusted its authority: all servers of the cluster must have heard of it.
+	filesSettling = 15 * time.Second
+)
 
-// Files serves with a certificate that somebody else renews in files, and changes to a new one only when clients trust what has signed it.
+// Files serves with a certificate that somebody else renews in files, and changes to a new one only once clients have trusted its authority
+// for a while.
 type Files struct {
 	provider dynamiccertificates.CertKeyContentProvider
 	caPEM    func() []byte
@@ -25,6 +30,7 @@ type Files struct {
 	clock    clock.PassiveClock
 
 	served
+	trust trust // in the authority that has signed what is in the files, if that is new
 }
 
 var (
@@ -71,8 +77,9 @@ func (f *Files) look(ctx context.Context) {
 		return
 	}
 	m := Parse(map[string][]byte{Authorities: f.caPEM(), Certificate: certPEM, Key: keyPEM})
-	issuer := m.issuer()
-	if f.serving.unusable(f.names, f.clock.Now()) == "" && (issuer == nil || !f.trusted(issuer)) {
+	now, issuer := f.clock.Now(), m.issuer()
+	f.trust.observe(issuer, issuer != nil && f.trusted(issuer), now)
+	if f.serving.unusable(f.names, now) == "" && !f.trust.settled(issuer, filesSettling, now) {
 		return
 	}
 	f.serve(ctx, m)

@@ -28,9 +28,10 @@ func TestFiles(t *testing.T) {
 		after    time.Duration
 		want     bool
 	}{
-		"trusted":                  {true, true, 0, true},
-		"not trusted yet":          {false, true, 0, false},
-		"authorities are not new":  {true, false, 0, false},
+		"trusted for long enough":  {true, true, filesSettling, true},
+		"trusted just now":         {true, true, filesSettling - 1, false},
+		"not trusted yet":          {false, true, filesSettling, false},
+		"authorities are not new":  {true, false, filesSettling, false},
 		"not trusted, but expired": {false, true, 8 * day, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,6 +53,7 @@ func TestFiles(t *testing.T) {
 			if c.complete {
 				caPEM = after.CAPEM()
 			}
+			f.look(quiet)
 			clock.Step(c.after)
 			if f.look(quiet); serves(after) != c.want || (told.wakes == 1) != c.want {
 				t.Errorf("serves with the new one: %v; told %d times", serves(after), told.wakes)

@@ -58,9 +58,7 @@ type Keeper struct {
 	served
 	stored Material // of the Secret, when it was last read or written, as far as it could be used; the lock of served protects it
 	errors logonce.Errors
-	// newest is the authority that signs now, if clients trust it, and since when they have.
-	newest       *x509.Certificate
-	trustedSince time.Time
+	trust  trust // in the authority that signs now
 }
 
 var (
@@ -147,7 +145,7 @@ func (k *Keeper) check(ctx context.Context) error {
 // read; nil if there was none.
 func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, lost bool, t Times) (Material, error) {
 	settled := func(c *x509.Certificate) bool {
-		return k.newest != nil && k.newest.Equal(c) && !t.Server.Before(k.trustedSince.Add(k.config.Lifetimes.settling()))
+		return k.trust.settled(c, k.config.Lifetimes.settling(), t.Server)
 	}
 	next, changes, err := Renew(m, k.config.Names, k.config.Lifetimes, t, settled)
 	if err != nil {
@@ -165,15 +163,13 @@ func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, los
 	return next, nil
 }
 
-// observeTrust remembers since when the clients trust the authority that signs now. Every replica does, because it may lead next.
+// observeTrust notes whether the clients trust the authority that signs now. Every replica does, because it may lead next.
 func (k *Keeper) observeTrust(m Material, now time.Time) {
-	if m.signer == nil || !k.config.Trusted(m.signer.Certificate) {
-		k.newest = nil
+	if m.signer == nil {
+		k.trust = trust{}
 		return
 	}
-	if c := m.signer.Certificate; k.newest == nil || !k.newest.Equal(c) || now.Before(k.trustedSince) {
-		k.newest, k.trustedSince = c, now
-	}
+	k.trust.observe(m.signer.Certificate, k.config.Trusted(m.signer.Certificate), now)
 }
 
 // write puts the material into the Secret, of which somebody has read this state; nil if there is none. It fails with a conflict if another

@@ -56,13 +56,18 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 // start starts a Winnow that registers itself. It ends with the test.
 func start(t *testing.T, replicas int, flags ...string) *winnow.Server {
 	t.Helper()
-	s, err := winnow.Start(whole, shared, winnow.Options{
-		Replicas: replicas, Binary: binary, Register: true,
-		// A lease that a test can wait for.
-		Flags: append([]string{
-			"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
-		}, flags...),
-	})
+	return startWith(t, winnow.Options{Replicas: replicas, Flags: flags})
+}
+
+// startWith starts a Winnow as start does, with other options too.
+func startWith(t *testing.T, options winnow.Options) *winnow.Server {
+	t.Helper()
+	options.Binary, options.Register = binary, true
+	// A lease that a test can wait for.
+	options.Flags = append([]string{
+		"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
+	}, options.Flags...)
+	s, err := winnow.Start(whole, shared, options)
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
 	return s

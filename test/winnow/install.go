@@ -113,6 +113,9 @@ func (s *Server) caPEM(ctx context.Context) ([]byte, error) {
 	if !s.options.Register {
 		return s.certificate.CAPEM, nil
 	}
+	if s.options.CertDir != "" {
+		return os.ReadFile(s.certFile("ca.crt"))
+	}
 	out, _, err := s.cluster.Kubectl(ctx, "get", "secret", "winnow-certificates", "-n", Namespace, "-o", `jsonpath={.data.ca\.crt}`)
 	if err != nil {
 		return nil, err

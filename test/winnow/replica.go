@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,12 +67,19 @@ func (r *Replica) StartOnly(ctx context.Context) error {
 // registrationFlags say how the aggregator reaches the replicas.
 func (s *Server) registrationFlags() []string {
 	if s.options.Register {
-		return []string{"--service-port=" + strconv.Itoa(s.Port())}
+		flags := []string{"--service-port=" + strconv.Itoa(s.Port())}
+		if s.options.CertDir != "" {
+			flags = append(flags,
+				"--tls-cert-file="+s.certFile("tls.crt"), "--tls-private-key-file="+s.certFile("tls.key"), "--tls-ca-file="+s.certFile("ca.crt"))
+		}
+		return flags
 	}
 	return []string{
 		"--register=false", "--tls-cert-file=" + s.certificate.CertFile, "--tls-private-key-file=" + s.certificate.KeyFile,
 	}
 }
+
+func (s *Server) certFile(name string) string { return filepath.Join(s.options.CertDir, name) }
 
 // waitReady waits for /readyz. A replica that ends meanwhile is an error with the end of its log.
 func (r *Replica) waitReady(ctx context.Context) error {
@@ -115,7 +123,7 @@ func (r *Replica) GetAs(ctx context.Context, user *rest.Config, path string) (st
 		return "", err
 	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: serverName, Certificates: []tls.Certificate{certificate}},
+		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: ServerName, Certificates: []tls.Certificate{certificate}},
 		DisableKeepAlives: true, DisableCompression: true, // Of metrics that would be most of the work.
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+r.address()+path, nil)

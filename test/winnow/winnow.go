@@ -27,9 +27,10 @@ const (
 	Namespace = "winnow-system"
 	// User that Winnow runs as.
 	User = "system:serviceaccount:" + Namespace + ":winnow"
+	// ServerName is what kube-apiserver expects in the certificate of a replica.
+	ServerName = serviceName + "." + Namespace + ".svc"
 
 	serviceName  = "winnow"
-	serverName   = serviceName + "." + Namespace + ".svc"
 	readyTimeout = time.Minute
 	pollInterval = 20 * time.Millisecond
 )
@@ -50,6 +51,8 @@ type Options struct {
 	Race   bool
 	// Register lets Winnow make its certificates and its APIService itself, as artifacts/install does.
 	Register bool
+	// CertDir has tls.crt, tls.key and ca.crt, which somebody else renews. Winnow makes its own if it is empty. Needs Register.
+	CertDir string
 	// Progress is told what is being built. Standard error if nil.
 	Progress io.Writer
 }
@@ -148,7 +151,7 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 	if s.options.Register {
 		return errors.Join(s.install(ctx), s.apply(ctx, service()))
 	}
-	if c.CertFile, c.KeyFile, c.CAPEM, err = s.cluster.ServingCert(serverName, "localhost"); err != nil {
+	if c.CertFile, c.KeyFile, c.CAPEM, err = s.cluster.ServingCert(ServerName, "localhost"); err != nil {
 		return err
 	}
 	return s.install(ctx)
