@@ -204,7 +204,8 @@ func measureAbsence(ctx context.Context, o options, r *report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
-	if _, err := w.server.StartGuard(ctx, o.withdrawAfter); err != nil {
+	guard, err := w.server.StartGuard(ctx, o.withdrawAfter)
+	if err != nil {
 		return err
 	}
 	if err := errors.Join(w.newNamespace(ctx, "unwanted", ""), w.newNamespace(ctx, "kept", "1h")); err != nil {
@@ -229,6 +230,11 @@ func measureAbsence(ctx context.Context, o options, r *report) (err error) {
 	r.add(row{
 		fmt.Sprintf("absence: namespace deleted, withdrawn after %s", o.withdrawAfter), "s", sample{time.Since(began).Seconds()}, "", nil,
 	})
+	used, err := residentBytes(guard.Pid())
+	if err != nil {
+		return err
+	}
+	r.add(row{"absence: the guard, resident", "MB", sample{used / mega}, "", nil})
 	if err := w.server.Replicas[0].Start(ctx); err != nil {
 		return err
 	}
