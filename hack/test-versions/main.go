@@ -34,7 +34,9 @@ Usage: make test-versions, or go run ./hack/test-versions [flags]
 const output = "_output/test-versions"
 
 // suites are the packages of tests that start clusters.
-var suites = []string{"test/api", "test/artifacts", "test/cluster", "test/demo", "test/docs", "test/e2e"}
+var suites = []string{
+	"test/api", "test/artifacts", "test/availability", "test/chart", "test/cluster", "test/demo", "test/docs", "test/e2e",
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
