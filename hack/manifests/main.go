@@ -27,7 +27,7 @@ const (
 // everything are values that render all templates whose objects do not depend on other values.
 var everything = []string{
 	"--set=optional.priority=true,optional.moreResources=true,optional.referrers=true,optional.deadlines=true",
-	"--set=optional.edit=true,optional.manageStorage=true",
+	"--set=optional.edit=true,optional.manageStorage=true,storage=false",
 	"--set=monitoring.rbac.enabled=true,monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true",
 }
 

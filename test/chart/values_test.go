@@ -19,28 +19,36 @@ import (
 // TestRefusals: a wrong value is refused, with a message that names it.
 func TestRefusals(t *testing.T) {
 	for values, want := range map[string]string{
-		"replica=1":                               "additional properties 'replica' not allowed",
-		"image.digst=sha256:0":                    "at '/image': additional properties 'digst' not allowed",
-		"optional.referrer=true":                  "at '/optional': additional properties 'referrer' not allowed",
-		"guard.resources.request.cpu=1":           "at '/guard/resources': additional properties 'request' not allowed",
-		"size=huge":                               "at '/size': value must be one of 'small', 'medium', 'large'",
-		"replicas=-1":                             "at '/replicas': minimum: got -1, want 0",
-		"replicas=two":                            "at '/replicas': got string, want integer",
-		"image.repository=":                       "at '/image/repository': minLength: got 0, want 1",
-		"image.repository=example.org/winnow@sha": "at '/image/repository': 'example.org/winnow@sha' does not match pattern",
-		"image.tag=v 1":                           "at '/image/tag': 'v 1' does not match pattern",
-		"image.digest=0123":                       "at '/image/digest': '0123' does not match pattern",
-		"image.pullPolicy=always":                 "at '/image/pullPolicy': value must be one of",
-		"startSuspended=please":                   "at '/startSuspended': got string, want boolean",
-		"protectedNamespaces=argocd":              "at '/protectedNamespaces': got string, want array",
-		"protectedNamespaces={Argo_CD}":           "at '/protectedNamespaces/0': 'Argo_CD' does not match pattern",
-		"defaultHoldAbove=-2":                     "at '/defaultHoldAbove': minimum: got -2, want -1",
-		"extraArgs={concurrent-deletions=1}":      "at '/extraArgs/0': 'concurrent-deletions=1' does not match pattern",
-		"logging.format=xml":                      "at '/logging/format': value must be one of 'json', 'text'",
-		"guard.withdrawAfter=10 minutes":          "at '/guard/withdrawAfter': '10 minutes' does not match pattern",
-		"guard.withdrawAfter=0s":                  "at '/guard/withdrawAfter': '0s' does not match pattern",
-		"logging.verbosity=8":                     "at '/logging/verbosity': maximum: got 8, want 7",
-		"replicas=6":                              "criticalPodsQuota is 10: 6 replicas and the guard need 14 during an upgrade",
+		"replica=1":                                        "additional properties 'replica' not allowed",
+		"image.digst=sha256:0":                             "at '/image': additional properties 'digst' not allowed",
+		"optional.referrer=true":                           "at '/optional': additional properties 'referrer' not allowed",
+		"guard.resources.request.cpu=1":                    "at '/guard/resources': additional properties 'request' not allowed",
+		"size=huge":                                        "at '/size': value must be one of 'small', 'medium', 'large'",
+		"replicas=-1":                                      "at '/replicas': minimum: got -1, want 0",
+		"replicas=two":                                     "at '/replicas': got string, want integer",
+		"image.repository=":                                "at '/image/repository': '' does not match pattern",
+		"image.repository=example.org/winnow@sha":          "at '/image/repository': 'example.org/winnow@sha' does not match pattern",
+		"image.repository=example.org/winnow:v1":           "at '/image/repository': 'example.org/winnow:v1' does not match pattern",
+		"image.tag=v 1":                                    "at '/image/tag': 'v 1' does not match pattern",
+		"image.digest=0123":                                "at '/image/digest': '0123' does not match pattern",
+		"image.pullPolicy=always":                          "at '/image/pullPolicy': value must be one of",
+		"startSuspended=please":                            "at '/startSuspended': got string, want boolean",
+		"protectedNamespaces=argocd":                       "at '/protectedNamespaces': got string, want array",
+		"protectedNamespaces={argo.cd}":                    "at '/protectedNamespaces/0': 'argo.cd' does not match pattern",
+		"resources.limits.memory=448":                      "at '/resources/limits/memory': got number, want string",
+		"resources.limits.memory=2GB":                      "at '/resources/limits/memory': '2GB' does not match pattern",
+		"extraArgs={--register=false}":                     "extraArgs contains --register, on which other objects of the chart depend: set register instead",
+		"extraArgs={-v=2,--secure-port=9443}":              "extraArgs contains --secure-port, on which other objects of the chart depend: set port instead",
+		"protectedNamespaces={Argo_CD}":                    "at '/protectedNamespaces/0': 'Argo_CD' does not match pattern",
+		"defaultHoldAbove=-2":                              "at '/defaultHoldAbove': minimum: got -2, want -1",
+		"extraArgs={concurrent-deletions=1}":               "at '/extraArgs/0': 'concurrent-deletions=1' does not match pattern",
+		"logging.format=xml":                               "at '/logging/format': value must be one of 'json', 'text'",
+		"guard.withdrawAfter=10 minutes":                   "at '/guard/withdrawAfter': '10 minutes' does not match pattern",
+		"guard.withdrawAfter=0s":                           "at '/guard/withdrawAfter': '0s' does not match pattern",
+		"logging.verbosity=8":                              "at '/logging/verbosity': maximum: got 8, want 7",
+		"replicas=6":                                       "criticalPodsQuota is 10, and an upgrade of 6 replicas needs up to 14 Pods: raise it, or set it to 0 for no quota",
+		"certificates.certManager.issuerRef.name=internal": `certificates.certManager.issuerRef is set, and certificates.source is "own"`,
+		"optional.manageStorage=true":                      "optional.manageStorage lets Winnow install its storage, so Helm must not: set storage to false",
 		"certificates.source=certManager,certificates.certManager.issuerRef.kind=ClusterIssuer": "missing property 'name'",
 		"port=443":                                    "at '/port': minimum: got 443, want 1,024",
 		"podLabels.app\\.kubernetes\\.io/name=x":      "at '/podLabels/app.kubernetes.io~1name': false schema",
@@ -101,11 +109,24 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(s))
 }
 
-// TestNamespaceOfKubernetes is refused: Winnow may create a Secret in its namespace, and by that a token of any ServiceAccount there.
-func TestNamespaceOfKubernetes(t *testing.T) {
-	_, stderr, err := tryHelm(t, "template", "winnow", chart, "--namespace", "kube-system")
-	if err == nil || !strings.Contains(stderr, `the namespace "kube-system" belongs to Kubernetes`) {
-		t.Errorf("got %v, %s", err, stderr)
+// TestAllowed: what may look wrong is allowed.
+func TestAllowed(t *testing.T) {
+	for _, values := range []string{
+		"image.repository=localhost:5000/winnow", "guard.withdrawAfter=1h30m", "monitoring.serviceMonitor.interval=1m30s",
+		"podDisruptionBudget.maxUnavailable=100%", "priorityClassName=null", "replicas=5,guard.enabled=false",
+		"replicas=8,hostNetwork=true", "optional.manageStorage=true,storage=false", "extraArgs={--leader-elect-lease-duration=30s}",
+	} {
+		render(t, "--set", values)
+	}
+}
+
+// TestSharedNamespace is refused: Winnow may create a Secret in its namespace, and by that a token of any ServiceAccount there.
+func TestSharedNamespace(t *testing.T) {
+	for _, shared := range []string{"kube-system", "default"} {
+		_, stderr, err := tryHelm(t, "template", "winnow", chart, "--namespace", shared)
+		if want := `the namespace is "` + shared + `", and Winnow needs one to itself`; err == nil || !strings.Contains(stderr, want) {
+			t.Errorf("got %v, %s", err, stderr)
+		}
 	}
 }
 

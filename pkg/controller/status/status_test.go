@@ -69,7 +69,8 @@ func TestCondition(t *testing.T) {
 		"it starts suspended":           {enforcing, report.Report{Unselected: true}, "True", "Suspended", "Deletes nothing while it is suspended."},
 		"it waits while all is stopped": {enforcing, report.Report{SuspendedBy: "stop", Holds: waits}, "False", "Held", approve},
 		"a protected namespace": {enforcing, report.Report{Excluded: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
-			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
+			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces. " +
+				"Winnow's own namespace is protected too."},
 		"a namespace that goes": {enforcing, report.Report{Excluded: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
 			"The namespace is being deleted, together with everything in it."},
 		"a namespace that was not seen": {enforcing, report.Report{Excluded: policy.ReasonNamespaceUnknown}, "False", "NamespaceUnknown",

@@ -45,7 +45,8 @@ func CheckHost(ctx context.Context, config *rest.Config) error {
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf(
-			"the storage in the cluster is not ready for this version of Winnow: %s; run `%s` of this version as a cluster administrator",
+			"the storage in the cluster is not ready for this version of Winnow: %s; run `%s` of this version as a cluster administrator, "+
+				"or helm upgrade if Helm has installed it",
 			strings.Join(missing, "; "),
 			installCommand,
 		)

@@ -65,8 +65,6 @@ limits: {memory: {{ add (index $size 1) (index $extra 1) }}Mi}
 {{- define "winnow.podSecurity" -}}
 securityContext:
   runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
   seccompProfile: {type: RuntimeDefault}
 {{- end }}
 

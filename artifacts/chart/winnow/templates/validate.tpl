@@ -15,11 +15,24 @@
 {{- if and $v.networkPolicy.enabled $v.hostNetwork }}
 {{- fail "networkPolicy.enabled has no effect with hostNetwork: set one of them to false" }}
 {{- end }}
-{{- if hasPrefix "kube-" .Release.Namespace }}
-{{- fail (printf "the namespace %q belongs to Kubernetes: install Winnow in a namespace of its own, such as winnow-system, because it may create a Secret there" .Release.Namespace) }}
+{{- if or (hasPrefix "kube-" .Release.Namespace) (eq .Release.Namespace "default") }}
+{{- fail (printf "the namespace is %q, and Winnow needs one to itself, because it may create a Secret there and deletes nothing in it: add --namespace winnow-system --create-namespace" .Release.Namespace) }}
 {{- end }}
-{{- if and (hasPrefix "system-" $v.priorityClassName) $v.criticalPodsQuota (gt (add (mul 2 (int $v.replicas)) 2) (int $v.criticalPodsQuota)) }}
-{{- fail (printf "criticalPodsQuota is %d: %d replicas and the guard need %d during an upgrade; raise it, or set it to 0 for no quota" (int $v.criticalPodsQuota) (int $v.replicas) (add (mul 2 (int $v.replicas)) 2)) }}
+{{- $pods := add (mul (ternary 1 2 $v.hostNetwork) (int $v.replicas)) (ternary 2 0 (eq (include "winnow.guarded" .) "true")) }}
+{{- if and (hasPrefix "system-" (default "" $v.priorityClassName)) $v.criticalPodsQuota (gt (int $pods) (int $v.criticalPodsQuota)) }}
+{{- fail (printf "criticalPodsQuota is %d, and an upgrade of %d replicas needs up to %d Pods: raise it, or set it to 0 for no quota" (int $v.criticalPodsQuota) (int $v.replicas) (int $pods)) }}
+{{- end }}
+{{- if and $v.optional.manageStorage $v.storage }}
+{{- fail "optional.manageStorage lets Winnow install its storage, so Helm must not: set storage to false" }}
+{{- end }}
+{{- if and $v.certificates.certManager.issuerRef (ne $v.certificates.source "certManager") }}
+{{- fail (printf "certificates.certManager.issuerRef is set, and certificates.source is %q: set the source to \"certManager\", or remove the issuer" $v.certificates.source) }}
+{{- end }}
+{{- range $v.extraArgs }}
+{{- $flag := index (splitList "=" (trimPrefix "-" (trimPrefix "-" .))) 0 }}
+{{- with get (dict "secure-port" "port" "register" "register" "namespace" "the namespace of the release" "manage-storage" "optional.manageStorage" "tls-cert-file" "certificates" "tls-private-key-file" "certificates" "tls-ca-file" "certificates") $flag }}
+{{- fail (printf "extraArgs contains --%s, on which other objects of the chart depend: set %s instead" $flag .) }}
+{{- end }}
 {{- end }}
 {{- $there := lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "winnow:server" }}
 {{- with (($there).metadata).annotations }}
