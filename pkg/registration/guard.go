@@ -5,8 +5,8 @@ package registration
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +16,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	apiregistration "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/typed/apiregistration/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/logonce"
 )
 
 // Guard withdraws the APIService once kube-apiserver has got no answer from Winnow for a while, so that namespaces can be deleted again. It
@@ -28,49 +30,67 @@ type Guard struct {
 	After time.Duration
 	// Withdrawn is told why the APIService is withdrawn.
 	Withdrawn func(ctx context.Context, service *apiregistrationv1.APIService, why string)
-	Clock     clock.PassiveClock
+	// Leaving reports whether Winnow's namespace is being deleted.
+	Leaving func(context.Context) (bool, error)
+	Clock   clock.PassiveClock
 
 	since     time.Time // since when each look found no answer; zero if the last one found one
-	last      time.Time // when it was last looked
+	last      time.Time // of the last look that found out whether there is an answer
 	withdrawn bool      // whether there has been no answer since the APIService was withdrawn
+	errors    logonce.Errors
+	answer    logonce.Errors // the last answer, if that was an error
 }
 
 const (
 	guardEvery = 10 * time.Second
-	// After a longer pause between two looks, such as that of a process that was stopped, nobody knows what was in between.
+	// If longer passes between two looks that found something out, such as while the process was stopped, nobody knows what was in between.
 	guardPause = 6 * guardEvery
 )
 
 // Run looks until ctx ends.
 func (g *Guard) Run(ctx context.Context) {
 	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
-		if err := g.look(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Cannot tell whether Winnow answers", "name", Name)
-		}
+		g.errors.Log(ctx, g.check(ctx), "Cannot guard the APIService, trying again", "name", Name)
 	}, guardEvery)
+	leaveAtLast(ctx, g.APIServices, g.Leaving)
 }
 
-// look withdraws the APIService if that is due. Whatever is not known counts as an answer.
-func (g *Guard) look(ctx context.Context) error {
+func (g *Guard) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, guardPause/2)
 	defer cancel()
-	now := g.Clock.Now()
-	if now.Sub(g.last) > guardPause {
-		g.since = time.Time{}
+	left, err := leave(ctx, g.APIServices, g.Leaving)
+	if left {
+		return err
 	}
-	g.last = now
+	return errors.Join(err, g.look(ctx))
+}
+
+// look withdraws the APIService if that is due.
+func (g *Guard) look(ctx context.Context) error {
+	now := g.Clock.Now()
 	service, err := g.APIServices.Get(ctx, Name, metav1.GetOptions{})
-	if err != nil {
+	if apierrors.IsNotFound(err) {
 		g.since = time.Time{}
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("reading it: %w", err)
 	}
 	if service.DeletionTimestamp != nil {
 		return fmt.Errorf("it is withdrawn, but something keeps it from being deleted: its finalizers %q", service.Finalizers)
 	}
-	if g.answers(ctx, service) {
+	asked := g.ask(ctx)
+	answers := !unanswered(asked) || reached(service, asked)
+	var status apierrors.APIStatus
+	if asked != nil && !errors.As(asked, &status) {
+		return fmt.Errorf("asking kube-apiserver: %w", asked)
+	}
+	if now.Sub(g.last) > guardPause {
+		g.since = time.Time{}
+	}
+	g.last = now
+	if answers {
+		g.answer.Log(ctx, asked, "Winnow answers kube-apiserver with an error", "name", Name)
 		g.since, g.withdrawn = time.Time{}, false
 		return nil
 	}
@@ -83,6 +103,18 @@ func (g *Guard) look(ctx context.Context) error {
 		g.since = now
 	}
 	if now.Sub(g.since) < after {
+		return nil
+	}
+	return g.withdraw(ctx, asked, after)
+}
+
+// withdraw withdraws the APIService, unless it has become available while kube-apiserver was asked.
+func (g *Guard) withdraw(ctx context.Context, asked error, after time.Duration) error {
+	service, err := g.APIServices.Get(ctx, Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading it once more: %w", err)
+	}
+	if reached(service, asked) {
 		return nil
 	}
 	why := fmt.Sprintf("no replica has answered kube-apiserver for %s: %s", after, unavailable(service))
@@ -99,17 +131,18 @@ func (g *Guard) look(ctx context.Context) error {
 	return nil
 }
 
-// answers reports whether Winnow answers through kube-apiserver. Only when kube-apiserver says that nobody does, nobody does.
-func (g *Guard) answers(ctx context.Context, service *apiregistrationv1.APIService) bool {
+// ask requests Winnow's API from kube-apiserver, which could be read just now, so that it is Winnow that hangs.
+func (g *Guard) ask(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, guardEvery)
 	defer cancel()
 	err := g.Ask(asking)
-	if apierrors.IsForbidden(err) {
-		klog.FromContext(ctx).Error(err, "Cannot tell whether Winnow answers: grant the guard get on /apis/gc.winnow.dev/*", "name", Name)
+	if asking.Err() != nil {
+		return apierrors.NewTimeoutError("no answer in time", 0)
 	}
-	unanswered := apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
-		asking.Err() != nil // The APIService could be read just now.
-	// One kube-apiserver may reach Winnow and another one not. But before Kubernetes 1.36, none of them looks at the certificate.
-	untrusted := err != nil && (strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:"))
-	return !unanswered || available(service) && !untrusted
+	return err
+}
+
+// unanswered reports whether kube-apiserver says that nobody has answered it.
+func unanswered(asked error) bool {
+	return apierrors.IsServiceUnavailable(asked) || apierrors.IsTimeout(asked) || apierrors.IsServerTimeout(asked)
 }

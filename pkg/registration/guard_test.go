@@ -6,6 +6,7 @@ package registration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ type guarded struct {
 	services *services
 	clock    *clocktesting.FakeClock
 	asked    error
+	leaving  bool
 	told     int
 }
 
@@ -34,6 +36,7 @@ func newGuarded() *guarded {
 	g.Guard = &Guard{
 		APIServices: g.services, After: 10 * time.Minute, Clock: g.clock,
 		Ask:       func(context.Context) error { return g.asked },
+		Leaving:   func(context.Context) (bool, error) { return g.leaving, nil },
 		Withdrawn: func(context.Context, *apiregistrationv1.APIService, string) { g.told++ },
 	}
 	return g
@@ -42,7 +45,7 @@ func newGuarded() *guarded {
 // lookFor looks every ten seconds for a while, and reports whether the APIService is still there.
 func (g *guarded) lookFor(d time.Duration) bool {
 	for ; d > 0; d -= guardEvery {
-		_ = g.look(quiet)
+		_ = g.check(quiet)
 		g.clock.Step(guardEvery)
 	}
 	return g.services.stored != nil
@@ -73,11 +76,17 @@ func TestNotWithdrawn(t *testing.T) {
 				g.asked = apierrors.NewForbidden(apiregistrationv1.Resource("apiservices"), Name, refused)
 			}, nil,
 		},
-		"an error of Winnow":          {func(g *guarded) { g.asked = apierrors.NewInternalError(refused) }, nil},
-		"too many requests":           {func(g *guarded) { g.asked = apierrors.NewTooManyRequests("later", 1) }, nil},
-		"kube-apiserver goes away":    {func(g *guarded) { g.asked = refused }, nil},
-		"kube-apiserver is not there": {func(g *guarded) { g.services.err = refused }, func(g *guarded) { g.services.err = nil }},
-		"the guard was stopped":       {func(g *guarded) { g.clock.Step(2 * guardPause) }, nil},
+		"an error of Winnow": {func(g *guarded) { g.asked = apierrors.NewInternalError(refused) }, nil},
+		"too many requests":  {func(g *guarded) { g.asked = apierrors.NewTooManyRequests("later", 1) }, nil},
+		"kube-apiserver goes away": {func(g *guarded) {
+			g.asked = refused
+			g.lookFor(guardPause + guardEvery)
+		}, nil},
+		"kube-apiserver is not there": {func(g *guarded) {
+			g.services.err = refused
+			g.lookFor(guardPause + guardEvery)
+		}, func(g *guarded) { g.services.err = nil }},
+		"the guard was stopped": {func(g *guarded) { g.clock.Step(2 * guardPause) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGuarded()
@@ -87,7 +96,7 @@ func TestNotWithdrawn(t *testing.T) {
 					t.Fatal("withdrawn")
 				}
 				c.begin(g)
-				_ = g.look(quiet)
+				_ = g.check(quiet)
 				if g.asked = unanswered; c.end != nil {
 					c.end(g)
 				}
@@ -104,14 +113,14 @@ func TestUnanswered(t *testing.T) {
 		"504":          apierrors.NewGenericServerResponse(http.StatusGatewayTimeout, "get", apiregistrationv1.Resource("apiservices"), Name, "", 0, true),
 	} {
 		g := newGuarded()
-		if g.asked = err; g.answers(quiet, g.services.stored) {
+		if g.asked = err; !unanswered(g.ask(quiet)) {
 			t.Errorf("%s is an answer", name)
 		}
 	}
 	hung := newGuarded()
 	ctx, cancel := context.WithCancel(quiet)
 	hung.Ask = func(context.Context) error { cancel(); return context.Canceled }
-	if hung.answers(ctx, hung.services.stored) {
+	if !unanswered(hung.ask(ctx)) {
 		t.Error("a request that hangs is an answer")
 	}
 }
@@ -120,7 +129,7 @@ func TestUnanswered(t *testing.T) {
 func TestUntrusted(t *testing.T) {
 	g := newGuarded()
 	g.services.answered = true
-	g.asked = apierrors.NewServiceUnavailable("error trying to reach service: x509: certificate has expired")
+	g.asked = fmt.Errorf("%w: x509: certificate has expired: %w", errUntrusted, apierrors.NewServiceUnavailable("unable"))
 	if g.lookFor(10*time.Minute + guardEvery) {
 		t.Error("not withdrawn")
 	}
@@ -152,20 +161,45 @@ func TestFinalizer(t *testing.T) {
 	}
 }
 
-// TestChanged: what changes while it is looked at is looked at again.
-func TestChanged(t *testing.T) {
+// TestForgiven: a short time in which nothing can be found out does not begin the ten minutes anew.
+func TestForgiven(t *testing.T) {
 	g := newGuarded()
-	g.lookFor(9*time.Minute + 50*time.Second)
-	g.Ask = func(context.Context) error {
-		g.services.stored.ResourceVersion = "2"
-		return g.asked
+	g.lookFor(5 * time.Minute)
+	g.services.err = errors.New("connection refused")
+	g.lookFor(guardPause - guardEvery)
+	g.services.err = nil
+	if g.lookFor(5*time.Minute - guardPause + 3*guardEvery) {
+		t.Error("not withdrawn")
 	}
-	g.clock.Step(guardEvery)
-	if err := g.look(quiet); err != nil || g.services.stored == nil || g.told != 0 {
-		t.Errorf("withdrawn: %v; %v", g.services.stored == nil, err)
+}
+
+// TestChanged: what becomes available while kube-apiserver is asked is not withdrawn; other changes do not matter.
+func TestChanged(t *testing.T) {
+	for available, want := range map[bool]bool{true: true, false: false} {
+		g := newGuarded()
+		g.lookFor(10 * time.Minute)
+		g.Ask = func(context.Context) error {
+			g.services.stored.ResourceVersion, g.services.answered = "2", available
+			return g.asked
+		}
+		if err := g.check(quiet); err != nil || (g.services.stored != nil) != want {
+			t.Errorf("available: %v, withdrawn: %v; %v", available, g.services.stored == nil, err)
+		}
 	}
-	g.Ask = func(context.Context) error { return g.asked }
-	if g.lookFor(guardEvery) {
-		t.Error("not withdrawn once it does not change")
+}
+
+// TestGuardOfDeletedNamespace: the APIService goes at once, even if the guard has to end.
+func TestGuardOfDeletedNamespace(t *testing.T) {
+	g := newGuarded()
+	g.services.answered, g.leaving = true, true
+	if err := g.check(quiet); err != nil || g.services.stored != nil {
+		t.Errorf("not withdrawn: %v", err)
+	}
+	g = newGuarded()
+	g.services.answered, g.leaving = true, true
+	ended, end := context.WithCancel(quiet)
+	end()
+	if g.Run(ended); g.services.stored != nil {
+		t.Error("not withdrawn at the end")
 	}
 }

@@ -60,6 +60,8 @@ type Config struct {
 	Ask func(context.Context) error
 	// Owner is the object with which the APIService goes; nil if there is none.
 	Owner func(context.Context) (*ownerReference, error)
+	// Leaving reports whether the namespace is being deleted.
+	Leaving func(context.Context) (bool, error)
 	// CAPEM returns the authorities by which kube-apiserver is to verify Winnow, and ServingCAPEM those that it needs for this replica.
 	CAPEM, ServingCAPEM func() []byte
 	// Leading reports whether this replica leads, and Ready why it should get no requests yet.
@@ -74,9 +76,11 @@ type Registrar struct {
 	config  Config
 	seen    atomic.Pointer[sight]
 	uid     types.UID // of the APIService that was seen last
-	created time.Time // since when this one is new and has not answered yet; zero if it has, or is not new
+	created time.Time // since when this replica leads and this one is new and has not answered yet; zero if it has, or is not new
 	paused  time.Duration
 	next    time.Time // when this replica may create one
+	absent  time.Time // since when there is none; zero if there is one
+	owned   bool      // whether there was ever an owner
 	errors  logonce.Errors
 }
 
@@ -119,11 +123,15 @@ func (r *Registrar) Run(ctx context.Context) {
 	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
 		r.errors.Log(ctx, r.check(ctx), "Cannot keep the APIService, trying again", "name", Name)
 	}, every)
+	leaveAtLast(ctx, r.config.APIServices, r.config.Leaving)
 }
 
 func (r *Registrar) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*every)
 	defer cancel()
+	if left, err := leave(ctx, r.config.APIServices, r.config.Leaving); left || err != nil {
+		return err
+	}
 	service, err := r.config.APIServices.Get(ctx, Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading it: %w", err)
@@ -132,6 +140,7 @@ func (r *Registrar) check(ctx context.Context) error {
 		r.seen.Store(&sight{})
 		return r.create(ctx)
 	}
+	r.absent = time.Time{}
 	seen := &sight{service, parse(service.Spec.CABundle)}
 	r.seen.Store(seen)
 	r.recognize(service)
@@ -141,18 +150,24 @@ func (r *Registrar) check(ctx context.Context) error {
 	return ignoreConflict(r.takeBack(ctx, service))
 }
 
-// create creates the APIService if this replica leads and is ready.
+// create creates the APIService if this replica is ready and leads, or if the one that leads has not done so for longer than it may pause.
 func (r *Registrar) create(ctx context.Context) error {
 	now := r.config.Clock.Now()
-	if !r.config.Leading() || now.Before(r.next) {
+	if r.absent.IsZero() {
+		r.absent = now
+	}
+	if now.Before(r.next) || !r.config.Leading() && now.Sub(r.absent) < pause+arriving {
 		return nil
 	}
 	if err := r.config.Ready(ctx); err != nil {
 		return fmt.Errorf("not creating it before this replica is ready: %w", err)
 	}
-	owner, err := r.config.Owner(ctx)
+	owner, err := r.owner(ctx)
 	if err != nil {
 		return err
+	}
+	if owner == nil && r.owned {
+		return errors.New("not creating it, because the ClusterRole that owned it cannot be read any more: Winnow is being uninstalled")
 	}
 	if err := r.apply(ctx, nil, owner, r.config.CAPEM()); err != nil {
 		return fmt.Errorf("creating it: %w", err)
@@ -161,9 +176,17 @@ func (r *Registrar) create(ctx context.Context) error {
 	return nil
 }
 
-// recognize finds out whether an APIService is new. It may be one that another replica has created just before it ended.
+// owner returns the object with which the APIService goes, and remembers whether there was one.
+func (r *Registrar) owner(ctx context.Context) (*ownerReference, error) {
+	owner, err := r.config.Owner(ctx)
+	r.owned = r.owned || owner != nil
+	return owner, err
+}
+
+// recognize finds out whether an APIService is new. It may be one that another replica has created just before it ended. Who does not lead
+// recognizes it anew at each look, and so has the whole time to reach it when it leads.
 func (r *Registrar) recognize(service *apiregistrationv1.APIService) {
-	if service.UID == r.uid {
+	if service.UID == r.uid && r.config.Leading() {
 		return
 	}
 	r.uid, r.created = service.UID, time.Time{}
@@ -180,7 +203,7 @@ func (r *Registrar) update(ctx context.Context, seen *sight) error {
 	if !missing && !r.config.Leading() {
 		return nil
 	}
-	owner, err := r.config.Owner(ctx)
+	owner, err := r.owner(ctx)
 	if err != nil {
 		return err
 	}
@@ -236,21 +259,21 @@ func (r *Registrar) takeBack(ctx context.Context, service *apiregistrationv1.API
 	if r.created.IsZero() || !r.config.Leading() {
 		return nil
 	}
-	// Before Kubernetes 1.36, an APIService is available even if kube-apiserver does not trust its certificate.
-	var answer error
+	var asked error
 	if available(service) {
-		if answer = r.config.Ask(ctx); answer == nil {
-			r.created, r.paused = time.Time{}, 0
-			return nil
-		}
+		asked = r.config.Ask(ctx)
+	}
+	if reached(service, asked) {
+		r.created, r.paused = time.Time{}, 0
+		return nil
 	}
 	now := r.config.Clock.Now()
 	if now.Sub(r.created) < arriving {
 		return nil
 	}
 	why := unavailable(service)
-	if answer != nil {
-		why = answer.Error()
+	if asked != nil {
+		why = asked.Error()
 	}
 	if err := withdraw(ctx, r.config.APIServices, service); err != nil {
 		return fmt.Errorf("deleting it, because kube-apiserver does not reach Winnow (%s): %w", why, err)

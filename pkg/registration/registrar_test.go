@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -86,7 +87,10 @@ func (s *services) Apply(
 }
 
 func (s *services) Delete(_ context.Context, _ string, o metav1.DeleteOptions) error {
-	if p := o.Preconditions; p == nil || *p.UID != s.stored.UID || *p.ResourceVersion != s.stored.ResourceVersion {
+	if s.stored == nil {
+		return apierrors.NewNotFound(apiregistrationv1.Resource("apiservices"), Name)
+	}
+	if p := o.Preconditions; p != nil && (*p.UID != s.stored.UID || *p.ResourceVersion != s.stored.ResourceVersion) {
 		return apierrors.NewConflict(apiregistrationv1.Resource("apiservices"), Name, errors.New("it has changed"))
 	}
 	s.stored = nil
@@ -112,6 +116,7 @@ type fixture struct {
 	ready    error
 	asked    error // what kube-apiserver says when it is asked for Winnow's API
 	owner    string
+	leaving  bool
 	caPEM    []byte
 }
 
@@ -136,8 +141,9 @@ func (f *fixture) restart() {
 			}
 			return applymetav1.OwnerReference().WithAPIVersion("v1").WithKind("ClusterRole").WithName("role").WithUID(types.UID(f.owner)), nil
 		},
-		Ask:   func(context.Context) error { return f.asked },
-		CAPEM: own, ServingCAPEM: own,
+		Leaving: func(context.Context) (bool, error) { return f.leaving, nil },
+		Ask:     func(context.Context) error { return f.asked },
+		CAPEM:   own, ServingCAPEM: own,
 		Leading: func() bool { return f.leading }, Ready: func(context.Context) error { return f.ready }, Clock: f.clock,
 	})
 }
@@ -263,7 +269,9 @@ func TestOwner(t *testing.T) {
 func TestTakeBack(t *testing.T) {
 	for name, spoil := range map[string]func(*fixture){
 		"not available": func(f *fixture) { f.services.answered = false },
-		"not trusted":   func(f *fixture) { f.asked = errors.New("x509: certificate signed by unknown authority") },
+		"not trusted": func(f *fixture) {
+			f.asked = fmt.Errorf("%w: x509: certificate signed by unknown authority", errUntrusted)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -313,6 +321,89 @@ func TestTakeBackOfAnother(t *testing.T) {
 		if f.look(); (f.services.stored == nil) != want {
 			t.Errorf("created %s ago, taken back: %v", age, f.services.stored == nil)
 		}
+	}
+}
+
+// TestNewLeader: a replica that has seen an APIService when it was new, and leads much later, does not take it for new. One that leads soon has
+// a whole minute to reach it.
+func TestNewLeader(t *testing.T) {
+	f := newFixture(t)
+	f.look()
+	f.restart()
+	f.leading = false
+	f.look()
+	f.clock.Step(pause - time.Second)
+	f.look()
+	f.leading, f.services.answered = true, false
+	if f.look(); f.services.stored == nil {
+		t.Fatal("taken back at the first look")
+	}
+	f.leading = false
+	f.clock.Step(time.Second)
+	f.look()
+	f.leading = true
+	f.clock.Step(time.Hour)
+	if f.look(); f.services.stored == nil {
+		t.Error("an old one is taken back")
+	}
+}
+
+// TestReachedByAnother: one kube-apiserver may reach Winnow, and the one that is asked may not.
+func TestReachedByAnother(t *testing.T) {
+	f := newFixture(t)
+	f.asked = apierrors.NewServiceUnavailable("no route")
+	f.look()
+	f.look()
+	f.clock.Step(arriving)
+	if f.look(); f.services.stored == nil {
+		t.Error("taken back though it is available")
+	}
+}
+
+// TestLeaderNotReady: if the replica that leads does not create the APIService for longer than it may pause, another one does.
+func TestLeaderNotReady(t *testing.T) {
+	f := newFixture(t)
+	f.leading = false
+	f.look()
+	f.clock.Step(pause + arriving - time.Second)
+	if f.look(); f.services.stored != nil {
+		t.Fatal("created too early")
+	}
+	f.clock.Step(time.Second)
+	if f.look(); f.services.stored == nil {
+		t.Fatal("not created")
+	}
+	f.look()
+	f.services.stored = nil
+	if f.look(); f.services.stored != nil {
+		t.Error("created again at once")
+	}
+}
+
+// TestUninstalled: once the ClusterRole that owned the APIService is gone, nobody creates one that nothing would delete.
+func TestUninstalled(t *testing.T) {
+	f := newFixture(t)
+	f.look()
+	f.services.stored, f.owner = nil, ""
+	if why := f.look(); f.services.stored != nil || !strings.Contains(why, "Winnow is being uninstalled") {
+		t.Errorf("created: %v; %q", f.services.stored != nil, why)
+	}
+	f.owner = "new-role"
+	if f.look(); f.services.stored == nil {
+		t.Error("not created for another installation")
+	}
+}
+
+// TestNamespaceDeleted: while Winnow's namespace is being deleted, the APIService goes and does not come back.
+func TestNamespaceDeleted(t *testing.T) {
+	f := newFixture(t)
+	f.look()
+	f.leading, f.leaving = false, true
+	for range 2 {
+		if why := f.look(); f.services.stored != nil || why != "" {
+			t.Errorf("it is there: %v; %q", f.services.stored != nil, why)
+		}
+		f.leading = true
 	}
 }
 

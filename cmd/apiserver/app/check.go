@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/registration"
 )
 
 // checkPoll is how often the API is requested.
@@ -39,7 +40,9 @@ command for helm test.`,
 			if err != nil {
 				return err
 			}
-			return check(cmd.Context(), cmd.OutOrStdout(), timeout, func(ctx context.Context) error { return askForAPI(ctx, client) })
+			return check(cmd.Context(), cmd.OutOrStdout(), timeout, func(ctx context.Context) error {
+				return registration.Ask(ctx, client.Discovery())
+			})
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "",
@@ -63,9 +66,4 @@ func check(ctx context.Context, out io.Writer, timeout time.Duration, ask func(c
 	}
 	fmt.Fprintf(out, "The cluster serves %s.\n", v1alpha1.SchemeGroupVersion)
 	return nil
-}
-
-// askForAPI requests Winnow's API from kube-apiserver.
-func askForAPI(ctx context.Context, client kubernetes.Interface) error {
-	return client.Discovery().RESTClient().Get().AbsPath("/apis", v1alpha1.SchemeGroupVersion.String()).Do(ctx).Error()
 }

@@ -77,14 +77,15 @@ func (o *guardOptions) run(ctx context.Context) error {
 	}
 	guard := registration.Guard{
 		APIServices: services.ApiregistrationV1().APIServices(),
-		Ask:         func(ctx context.Context) error { return askForAPI(ctx, client) },
+		Ask:         func(ctx context.Context) error { return registration.Ask(ctx, client.Discovery()) },
 		After:       o.withdrawAfter,
 		Withdrawn: func(ctx context.Context, service *apiregistrationv1.APIService, why string) {
 			if err := recordWithdrawal(ctx, client, o.namespace, service, why); err != nil {
 				klog.FromContext(ctx).Error(err, "Cannot record an Event")
 			}
 		},
-		Clock: clock.RealClock{},
+		Leaving: isBeingDeleted(client, o.namespace),
+		Clock:   clock.RealClock{},
 	}
 	klog.FromContext(ctx).Info("Guarding the APIService", "name", registration.Name, "withdrawn after", o.withdrawAfter)
 	guard.Run(ctx)

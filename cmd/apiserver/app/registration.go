@@ -55,7 +55,8 @@ func (o *Options) applyRegistration(
 	config := registration.Config{
 		APIServices: services.ApiregistrationV1().APIServices(),
 		Namespace:   o.Service.Namespace, Service: ownName, Port: int32(o.Service.Port),
-		Ask: func(ctx context.Context) error { return askForAPI(ctx, client) },
+		Ask:     func(ctx context.Context) error { return registration.Ask(ctx, client.Discovery()) },
+		Leaving: isBeingDeleted(client, o.Service.Namespace),
 		Owner: func(ctx context.Context) (*owner, error) {
 			role, err := client.RbacV1().ClusterRoles().Get(ctx, registrationRole, metav1.GetOptions{})
 			return ownerOf("ClusterRole", role, err)
@@ -113,6 +114,20 @@ func (o *Options) newKeeper(
 		return nil, fmt.Errorf("cannot get a serving certificate: %w", err)
 	}
 	return keeper, nil
+}
+
+// isBeingDeleted returns what asks whether a namespace is being deleted. One that does not exist is not.
+func isBeingDeleted(client kubernetes.Interface, namespace string) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		n, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("reading namespace %s: %w", namespace, err)
+		}
+		return n.DeletionTimestamp != nil, nil
+	}
 }
 
 type owner = applymetav1.OwnerReferenceApplyConfiguration
