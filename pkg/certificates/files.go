@@ -4,6 +4,7 @@
 package certificates
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/pki"
 )
 
 const (
@@ -47,6 +50,23 @@ func NewFiles(
 	f := &Files{provider: provider, caPEM: caPEM, names: names, trusted: trusted, clock: c}
 	f.look(context.Background())
 	return f
+}
+
+// CAPEM are the authorities that clients should trust: those in the files, and those of what is served.
+func (f *Files) CAPEM() []byte {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return append(bytes.Clone(f.caPEM()), f.serving.CAPEM()...)
+}
+
+// ServingCAPEM are the authorities of what is served.
+func (f *Files) ServingCAPEM() []byte {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if issuer := f.serving.issuer(); issuer != nil {
+		return pki.EncodeBundle([]*x509.Certificate{issuer})
+	}
+	return f.serving.CAPEM() // Nobody can verify it, so the replica should not be ready for those who trust none of these either.
 }
 
 // Name implements dynamiccertificates.CertKeyContentProvider.

@@ -58,7 +58,8 @@ type Keeper struct {
 	served
 	stored Material // of the Secret, when it was last read or written, as far as it could be used; the lock of served protects it
 	errors logonce.Errors
-	trust  trust // in the authority that signs now
+	signer trust // in the authority that signs now
+	issuer trust // in the one that has signed what is in the Secret
 }
 
 var (
@@ -124,11 +125,11 @@ func (k *Keeper) check(ctx context.Context) error {
 		material = Parse(secret.Data)
 	}
 	lost := secret == nil || material.Err() != nil
-	k.observeTrust(material, t.Server)
 	serves := k.serving.serving != nil
 	if lost && serves {
 		material = k.stored // This replica still knows what was there.
 	}
+	k.observeSigner(material, now)
 	switch {
 	case k.config.Leading(), !serves && material.unusable(k.config.Names, t.Server) != "":
 		if material, err = k.renew(ctx, secret, material, lost, t); err != nil {
@@ -145,7 +146,7 @@ func (k *Keeper) check(ctx context.Context) error {
 // read; nil if there was none.
 func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, lost bool, t Times) (Material, error) {
 	settled := func(c *x509.Certificate) bool {
-		return k.trust.settled(c, k.config.Lifetimes.settling(), t.Server)
+		return k.signer.settled(c, k.config.Lifetimes.settling(), t.Local)
 	}
 	next, changes, err := Renew(m, k.config.Names, k.config.Lifetimes, t, settled)
 	if err != nil {
@@ -163,13 +164,13 @@ func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, los
 	return next, nil
 }
 
-// observeTrust notes whether the clients trust the authority that signs now. Every replica does, because it may lead next.
-func (k *Keeper) observeTrust(m Material, now time.Time) {
+// observeSigner notes whether the clients trust the authority that signs now. Every replica does, because it may lead next.
+func (k *Keeper) observeSigner(m Material, now time.Time) {
 	if m.signer == nil {
-		k.trust = trust{}
+		k.signer = trust{}
 		return
 	}
-	k.trust.observe(m.signer.Certificate, k.config.Trusted(m.signer.Certificate), now)
+	k.signer.observe(m.signer.Certificate, k.config.Trusted(m.signer.Certificate), now)
 }
 
 // write puts the material into the Secret, of which somebody has read this state; nil if there is none. It fails with a conflict if another
@@ -195,15 +196,17 @@ func (k *Keeper) write(ctx context.Context, read *corev1.Secret, m Material) err
 	return err
 }
 
-// adopt serves with the material, unless the clients do not accept it yet and can still use the last one.
+// adopt serves with the material, unless the clients have not accepted it for long enough and can still use the last one.
 func (k *Keeper) adopt(ctx context.Context, m Material, t Times) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	k.stored = m
 	issuer := m.issuer()
+	k.issuer.observe(issuer, issuer != nil && k.config.Trusted(issuer), t.Local)
+	settled := k.issuer.settled(issuer, k.config.Lifetimes.settling(), t.Local)
 	unusable := func(m Material, now time.Time) bool { return m.unusable(k.config.Names, now) != "" }
 	lastServes := !unusable(k.serving, t.Server) || !unusable(k.serving, t.Local)
-	if issuer == nil || lastServes && (!k.config.Trusted(issuer) || unusable(m, t.Server)) {
+	if issuer == nil || lastServes && (!settled || unusable(m, t.Server)) {
 		return
 	}
 	k.serve(ctx, m)

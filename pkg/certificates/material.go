@@ -39,9 +39,10 @@ type Material struct {
 	data map[string][]byte
 
 	authorities []*x509.Certificate
-	signer      *pki.Authority    // the first authority, with its key; nil if that cannot be read
-	serving     *x509.Certificate // nil if the certificate or its key cannot be read
-	faults      []error           // why something cannot be read
+	signer      *pki.Authority      // the first authority, with its key; nil if that cannot be read
+	serving     *x509.Certificate   // nil if the certificate or its key cannot be read
+	between     []*x509.Certificate // what comes with it: intermediate authorities
+	faults      []error             // why something cannot be read
 }
 
 // Parse reads the data of a Secret. What cannot be read is left out; see Err.
@@ -63,6 +64,8 @@ func Parse(data map[string][]byte) Material {
 		fault(Certificate+" with "+Key, err)
 	} else {
 		m.serving = pair.Leaf
+		chain, _ := cert.ParseCertsPEM(data[Certificate]) // which could be read just now
+		m.between = chain[1:]
 	}
 	return m
 }
@@ -76,16 +79,26 @@ func (m Material) CAPEM() []byte { return pki.EncodeBundle(m.authorities) }
 // Serving is the serving certificate and its key.
 func (m Material) Serving() (certPEM, keyPEM []byte) { return m.data[Certificate], m.data[Key] }
 
-// issuer is the trusted authority that has signed the serving certificate; nil if none has.
+// issuer is the trusted authority that has signed the serving certificate, itself or by intermediate ones; nil if none has.
 func (m Material) issuer() *x509.Certificate {
 	if m.serving == nil {
 		return nil
 	}
-	i := slices.IndexFunc(m.authorities, func(a *x509.Certificate) bool { return m.serving.CheckSignatureFrom(a) == nil })
-	if i < 0 {
-		return nil
+	return issuerOf(m.serving, m.between, m.authorities)
+}
+
+func issuerOf(c *x509.Certificate, between, authorities []*x509.Certificate) *x509.Certificate {
+	for _, a := range authorities {
+		if a.Equal(c) || c.CheckSignatureFrom(a) == nil { // It may be its own authority.
+			return a
+		}
 	}
-	return m.authorities[i]
+	for i, next := range between {
+		if c.CheckSignatureFrom(next) == nil {
+			return issuerOf(next, slices.Delete(slices.Clone(between), i, i+1), authorities)
+		}
+	}
+	return nil
 }
 
 // unusable says why nobody could verify the serving certificate for these names at this time; empty if they can.

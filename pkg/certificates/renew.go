@@ -54,7 +54,7 @@ type Change struct{ What, Why string }
 func Renew(m Material, names []string, l Lifetimes, t Times, settled func(*x509.Certificate) bool) (Material, []Change, error) {
 	var changes []Change
 	now := t.Server
-	if why := authorityEnds(m.signer, now); why != "" {
+	if why := authorityEnds(m.signer, l.Authority, now); why != "" {
 		notBefore, notAfter := t.validity(l.Authority)
 		authority, err := pki.NewAuthority(authorityName, notBefore, notAfter)
 		if err != nil {
@@ -65,7 +65,7 @@ func Renew(m Material, names []string, l Lifetimes, t Times, settled func(*x509.
 		}
 		changes = append(changes, Change{"certificate authority", why})
 	}
-	if why := m.servingEnds(names, t, settled); why != "" {
+	if why := m.servingEnds(names, l.Serving, t, settled); why != "" {
 		notBefore, notAfter := t.validity(l.Serving)
 		if last := m.signer.Certificate.NotAfter; notAfter.After(last) {
 			notAfter = last
@@ -84,20 +84,20 @@ func Renew(m Material, names []string, l Lifetimes, t Times, settled func(*x509.
 }
 
 // authorityEnds says why a new authority is needed; empty if none is.
-func authorityEnds(signer *pki.Authority, now time.Time) string {
+func authorityEnds(signer *pki.Authority, life time.Duration, now time.Time) string {
 	switch {
 	case signer == nil:
 		return "there is none whose key can be read"
 	case outside(signer.Certificate, now) != "":
 		return outside(signer.Certificate, now)
-	case due(signer.Certificate, now):
+	case due(signer.Certificate, life, now):
 		return renewalDue
 	}
 	return ""
 }
 
 // servingEnds says why a new serving certificate is needed and can be signed now; empty if the last one stays.
-func (m Material) servingEnds(names []string, t Times, settled func(*x509.Certificate) bool) string {
+func (m Material) servingEnds(names []string, life time.Duration, t Times, settled func(*x509.Certificate) bool) string {
 	why := m.unusable(names, t.Server)
 	if why != "" && m.unusable(names, t.Local) != "" {
 		return why // There is nothing to lose.
@@ -110,7 +110,7 @@ func (m Material) servingEnds(names []string, t Times, settled func(*x509.Certif
 		return why
 	case !m.issuer().Equal(signer):
 		return "there is a new certificate authority"
-	case due(m.serving, t.Server):
+	case due(m.serving, life, t.Server):
 		return renewalDue
 	}
 	return ""
@@ -119,10 +119,11 @@ func (m Material) servingEnds(names []string, t Times, settled func(*x509.Certif
 // begin is when a certificate was made.
 func begin(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdated) }
 
-// due reports whether a certificate is to be renewed.
-func due(c *x509.Certificate, now time.Time) bool {
-	life := c.NotAfter.Sub(begin(c))
-	return !now.Before(begin(c).Add(time.Duration(renewAfter * float64(life))))
+// due reports whether a certificate is to be renewed. One that was made while two clocks were apart is valid for longer than its life, and
+// that does not make it due earlier.
+func due(c *x509.Certificate, life time.Duration, now time.Time) bool {
+	life = min(life, c.NotAfter.Sub(begin(c)))
+	return !now.Before(c.NotAfter.Add(-time.Duration((1 - renewAfter) * float64(life))))
 }
 
 // withAuthority returns the material with a new authority that signs from now on. Those before it stay trusted until they expire.

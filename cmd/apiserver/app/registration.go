@@ -36,8 +36,9 @@ const (
 // APIService somebody else keeps.
 type serving struct {
 	registrar *registration.Registrar // nil: somebody else keeps the APIService
-	// authority follows --tls-ca-file; nil if there is none.
+	// authority follows --tls-ca-file, and files what it has signed; nil if there is none.
 	authority *dynamiccertificates.DynamicFileCAContent
+	files     *certificates.Files
 }
 
 // applyRegistration sets the certificate that Winnow serves with, unless files do, and returns who keeps the APIService.
@@ -67,7 +68,8 @@ func (o *Options) applyRegistration(
 		if s.authority, err = dynamiccertificates.NewDynamicCAContentFromFile("tls-ca", file); err != nil {
 			return nil, fmt.Errorf("cannot read --tls-ca-file: %w", err)
 		}
-		config.CAPEM, config.ServingCAPEM = s.authority.CurrentCABundleContent, s.authority.CurrentCABundleContent
+		config.CAPEM = func() []byte { return s.files.CAPEM() }
+		config.ServingCAPEM = func() []byte { return s.files.ServingCAPEM() }
 	} else {
 		// The registrar asks the keeper for the authorities, and the keeper asks the registrar which of them are trusted.
 		trusted := func(c *x509.Certificate) bool { return s.registrar == nil || s.registrar.Trusted(c) }
@@ -87,8 +89,9 @@ func (s *serving) applyTo(generic *genericapiserver.RecommendedConfig, name stri
 	if s.authority == nil {
 		return
 	}
-	generic.SecureServing.Cert = certificates.NewFiles(
+	s.files = certificates.NewFiles(
 		generic.SecureServing.Cert, s.authority.CurrentCABundleContent, []string{name}, s.registrar.Trusted, clock.RealClock{})
+	generic.SecureServing.Cert = s.files
 }
 
 // newKeeper returns the keeper of Winnow's own certificates.
