@@ -52,6 +52,29 @@ func TestAbsence(t *testing.T) {
 	must(t, s.Replicas[1].Continue())
 }
 
+// TestNamespaceDeleted: when Winnow's own namespace is deleted, the guard and the replicas withdraw the APIService, even those that have to
+// end. Else no namespace could be deleted any more, that one included.
+func TestNamespaceDeleted(t *testing.T) {
+	for name, guarded := range map[string]bool{"by the guard": true, "by a replica": false} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, 1)
+			end := s.Replicas[0].Stop
+			if guarded {
+				guard, err := s.StartGuard(whole, time.Hour)
+				must(t, err)
+				must(t, s.Replicas[0].Kill())
+				end = guard.Stop
+			}
+			kubectl(t, "delete", "namespace", winnow.Namespace, "--wait=false")
+			must(t, end())
+			kubectl(t, "wait", "--for=delete", "namespace/"+winnow.Namespace, "--timeout", waitMost.String())
+			if field(t, apiService, "{.metadata.uid}") != "" {
+				t.Error("the namespace went, though the APIService is there")
+			}
+		})
+	}
+}
+
 // TestUnreachable: an APIService that leads nowhere is taken back by the replica that has created it.
 func TestUnreachable(t *testing.T) {
 	s := start(t, 1)
