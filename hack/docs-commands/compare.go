@@ -60,8 +60,12 @@ func (i ids) learn(shown, actual string) {
 	}
 }
 
-// translate returns a command with the IDs of this run.
+// noDigest stands for the digest of an image that nothing pulls here.
+var noDigest = strings.NewReplacer("sha256:DIGEST", "sha256:"+strings.Repeat("0", 64))
+
+// translate returns a command with the IDs of this run, and without placeholders.
 func (i ids) translate(command string) string {
+	command = noDigest.Replace(command)
 	return holdID.ReplaceAllStringFunc(command, func(id string) string {
 		if actual, ok := i[id]; ok {
 			return actual
