@@ -6,22 +6,36 @@ package availability
 import (
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// TestRollingRestart: every replica is replaced, as an update of the Deployment does, and then each ends in turn and comes back, as when nodes
-// are drained. A client sees no request fail, and every change in a watch.
+// TestRollingRestart: every replica is replaced, as an update of the Deployment does, and then each ends before another one replaces it, as when
+// nodes are drained. A client sees no request fail, and every change in a watch.
 func TestRollingRestart(t *testing.T) {
-	const learned = time.Second // what a Service needs to learn that a replica is not ready
-	s := start(t, 2, "--shutdown-delay-duration=3s")
+	const (
+		learned = time.Second       // what a Service needs to learn that a replica is not ready
+		grace   = 150 * time.Second // of artifacts/install
+		delay   = "--shutdown-delay-duration=95s"
+	)
+	s := start(t, 2, delay)
+	var leaving errgroup.Group
+	leave := func(r *winnow.Replica) { leaving.Go(func() error { return r.Leave(learned, grace) }) }
+	add := func(flags ...string) {
+		_, err := s.AddReplica(whole, flags...)
+		must(t, err)
+	}
 	underLoad(t, func() {
 		for _, old := range s.Replicas[:2] {
-			_, err := s.AddReplica(whole)
-			must(t, err)
-			must(t, old.Leave(learned))
+			add()
+			leave(old)
 		}
 		for _, drained := range s.Replicas[2:] {
-			must(t, drained.Leave(learned))
-			must(t, drained.Start(whole))
+			leave(drained)
+			add("--shutdown-delay-duration=0s") // It ends with the test.
 		}
+		must(t, leaving.Wait())
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/test/cluster"
@@ -21,6 +22,7 @@ import (
 const (
 	loadRate    = 50              // requests a second
 	learned     = 2 * time.Second // what a Service needs to learn that a replica is not ready
+	handover    = 5 * time.Second // a replica that has not given back its Lease by then did not lead
 	leaderAgent = "winnow/"
 	// Certificates of this life are renewed every minute.
 	rotationLife = 90 * time.Second
@@ -90,8 +92,8 @@ func measureRotation(ctx context.Context, o options, r *report) (err error) {
 	return err
 }
 
-// measureRestarts counts requests that fail while both replicas are restarted one after the other, again and again, over HTTP/1.1 and over
-// HTTP/2, and measures how long after the end of the one that leads the next one deletes.
+// measureRestarts counts requests that fail while the older of two replicas is replaced, again and again, over HTTP/1.1 and over HTTP/2, and
+// measures how long after the end of the one that leads the next one deletes.
 func measureRestarts(ctx context.Context, o options, r *report) error {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
 		if err := measureRestartsOver(ctx, o, r, protocol); err != nil {
@@ -102,7 +104,7 @@ func measureRestarts(ctx context.Context, o options, r *report) error {
 }
 
 func measureRestartsOver(ctx context.Context, o options, r *report, protocol string) (err error) {
-	w, err := newSelfRegistered(ctx, o, "--shutdown-delay-duration=5s", fmt.Sprintf("--disable-http2-serving=%t", protocol != "HTTP/2"))
+	w, err := newSelfRegistered(ctx, o, "--shutdown-delay-duration="+o.shutdownDelay.String(), fmt.Sprintf("--disable-http2-serving=%t", protocol != "HTTP/2"))
 	if err != nil {
 		return err
 	}
@@ -114,15 +116,19 @@ func measureRestartsOver(ctx context.Context, o options, r *report, protocol str
 	var handovers sample
 	name := map[string]string{"HTTP/1.1": "restarts", "HTTP/2": "restarts-http2"}[protocol]
 	err = w.underLoad(ctx, r, name, func(ctx context.Context) error {
+		var leaving errgroup.Group
 		for i := range o.restarts {
-			took, err := w.restart(ctx, w.server.Replicas[i%2])
+			took, err := w.replace(ctx, w.server.Replicas[i], &leaving, o.shutdownDelay+waitMost)
 			if err != nil {
 				return err
 			}
 			handovers = append(handovers, took...)
 		}
-		return nil
+		return leaving.Wait()
 	})
+	for _, last := range w.server.Replicas {
+		err = errors.Join(err, last.Kill()) // Nobody needs them to end in order any more.
+	}
 	_, failed := finishing()
 	r.add(row{name + ": from SIGTERM of the leader to the next one's first DELETE", "s", handovers, "", nil})
 	return errors.Join(err, failed)
@@ -146,8 +152,12 @@ func (w *world) finishJobs(ctx context.Context) (int, error) {
 	}
 }
 
-// restart restarts a replica as an update of its Deployment does, and returns how many seconds passed until another one deleted, if it led.
-func (w *world) restart(ctx context.Context, replica *winnow.Replica) (sample, error) {
+// replace replaces a replica as an update of its Deployment does, and returns how many seconds passed until another one deleted, if it led.
+// It may still be leaving then.
+func (w *world) replace(ctx context.Context, replica *winnow.Replica, leaving *errgroup.Group, grace time.Duration) (sample, error) {
+	if _, err := w.server.AddReplica(ctx); err != nil {
+		return nil, err
+	}
 	before, err := w.holder(ctx)
 	if err != nil {
 		return nil, err
@@ -157,26 +167,31 @@ func (w *world) restart(ctx context.Context, replica *winnow.Replica) (sample, e
 		return nil, err
 	}
 	began := time.Now()
-	if err := replica.Leave(learned); err != nil {
-		return nil, err
-	}
-	if err := replica.Start(ctx); err != nil {
-		return nil, err
-	}
-	after, err := w.holder(ctx)
-	if err != nil || after.identity == before.identity {
-		return nil, err
-	}
-	events, err := deletes.Next()
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range events {
-		if e.RequestReceivedTimestamp.After(after.acquired) {
-			return sample{e.RequestReceivedTimestamp.Sub(began).Seconds()}, nil
+	leaving.Go(func() error { return replica.Leave(learned, grace) })
+	var after holder
+	err = poll.Until(ctx, handover, 50*time.Millisecond, func(ctx context.Context) error {
+		if after, err = w.holder(ctx); err == nil && after.identity == before.identity {
+			err = errors.New("the same replica leads")
 		}
+		return err
+	})
+	if err != nil {
+		return nil, ctx.Err() // This replica did not lead.
 	}
-	return nil, errors.New("the next leader has deleted nothing")
+	var first sample
+	err = poll.Until(ctx, waitMost, 100*time.Millisecond, func(context.Context) error {
+		events, err := deletes.Next()
+		for _, e := range events {
+			if e.RequestReceivedTimestamp.After(after.acquired) && first == nil {
+				first = sample{e.RequestReceivedTimestamp.Sub(began).Seconds()}
+			}
+		}
+		if err == nil && first == nil {
+			err = errors.New("the next leader has deleted nothing")
+		}
+		return err
+	})
+	return first, err
 }
 
 // holder is who leads, and since when.
@@ -190,7 +205,7 @@ func (w *world) holder(ctx context.Context) (holder, error) {
 	if err != nil {
 		return holder{}, err
 	}
-	if lease.Spec.HolderIdentity == nil || lease.Spec.AcquireTime == nil {
+	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.AcquireTime == nil {
 		return holder{}, errors.New("nobody leads")
 	}
 	return holder{*lease.Spec.HolderIdentity, lease.Spec.AcquireTime.Time}, nil

@@ -49,6 +49,7 @@ type options struct {
 	unusedNamespaces, podEvents int
 
 	rotation, withdrawAfter time.Duration
+	shutdownDelay           time.Duration
 	restarts                int
 
 	throughput, scale numbers
@@ -158,6 +159,7 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.large, "large", 300, "large: ConfigMaps of a megabyte")
 	flags.DurationVar(&o.rotation, "rotation", 5*time.Minute, "rotation: how long")
 	flags.IntVar(&o.restarts, "restarts", 10, "restarts: of replicas in turn, over HTTP/1.1 and over HTTP/2")
+	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 95*time.Second, "restarts: --shutdown-delay-duration of the replicas")
 	flags.DurationVar(&o.withdrawAfter, "withdraw-after", time.Minute, "absence: --withdraw-after of the guard")
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(

@@ -143,10 +143,17 @@ func (r *Replica) GetAs(ctx context.Context, user *rest.Config, path string) (st
 }
 
 // Leave ends the replica with SIGTERM, as a rolling update does: it gets no new connections after the time that a Service needs to learn of
-// it, and keeps those that it has.
-func (r *Replica) Leave(learned time.Duration) error {
+// it, and keeps those that it has, until its grace period ends.
+func (r *Replica) Leave(learned, grace time.Duration) error {
 	drained := time.AfterFunc(learned, func() { r.server.forwarder.drain(r.address()) })
 	defer drained.Stop()
+	if err := r.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-r.Process.Done():
+	case <-time.After(grace):
+	}
 	return r.Stop()
 }
 
