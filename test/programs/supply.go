@@ -111,7 +111,7 @@ func (s *supplier) build(ctx context.Context, report *report, missing []program,
 	if len(missing) > 0 {
 		estimate := ""
 		if slices.ContainsFunc(missing, func(p program) bool { return p.pin.name == kubernetes }) {
-			estimate = " With nothing in Go's caches that takes about eight minutes on two cores, once."
+			estimate = " With nothing in Go's caches that takes about ten minutes on two cores, once."
 		}
 		report.note("Building %s from Go modules.%s", list(missing), estimate)
 	}
