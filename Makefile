@@ -30,7 +30,7 @@ ifdef KUBERNETES
 export WINNOW_KUBERNETES := $(KUBERNETES)
 endif
 
-GO_TEST = go test -p 2 -timeout 30m $(TESTFLAGS)
+GO_TEST = go test -p 2 -timeout 60m $(TESTFLAGS)
 
 .PHONY: help
 help: ## Show the targets

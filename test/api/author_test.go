@@ -423,7 +423,7 @@ func TestGuardrailsReachWhatOthersName(t *testing.T) {
 	}
 	may := p.writer("all", false, append([]string{"delete workflows.argoproj.io", "list workflows.argoproj.io"}, toDelete...)...)
 	who := p.writer("operator", false, toDelete...)
-	err := poll.Until(t.Context(), time.Minute, 50*time.Millisecond, func(context.Context) error {
+	err := poll.Until(t.Context(), 5*time.Minute, 50*time.Millisecond, func(context.Context) error {
 		if !lacks(who) {
 			return errors.New("the guardrail needs no permission to delete Workflows")
 		}

@@ -50,7 +50,7 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	if _, _, err := shared.Kubectl(ctx, "apply", "-f", "../../artifacts/optional/edit.yaml"); err != nil {
 		return 1, err
 	}
-	if err := poll.Until(ctx, time.Minute, 50*time.Millisecond, schemaPublished); err != nil {
+	if err := poll.Until(ctx, 5*time.Minute, 50*time.Millisecond, schemaPublished); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil

@@ -335,7 +335,7 @@ func compareCandidates(t *testing.T, want map[string]v1alpha1.CleanupCandidateSt
 	if len(want) < 100 || len(states) < 2 {
 		t.Errorf("%d candidates in states %v are too few to compare", len(want), states)
 	}
-	err = poll.Until(t.Context(), time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
+	err = poll.Until(t.Context(), 5*time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
 		all, err := clients.GcV1alpha1().CleanupCandidates(pluginNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -353,7 +353,7 @@ func compareCandidates(t *testing.T, want map[string]v1alpha1.CleanupCandidateSt
 // compareReviews reviews a draft in both ways.
 func compareReviews(t *testing.T, reader *local.Cluster, draft *internal.CleanupPolicy) {
 	t.Helper()
-	err := poll.Until(t.Context(), time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
+	err := poll.Until(t.Context(), 5*time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
 		server, err := reader.ServerReview(ctx, draft)
 		if err != nil {
 			return err

@@ -31,7 +31,7 @@ const (
 	ServerName = serviceName + "." + Namespace + ".svc"
 
 	serviceName  = "winnow"
-	readyTimeout = time.Minute
+	readyTimeout = 3 * time.Minute
 	pollInterval = 20 * time.Millisecond
 )
 
