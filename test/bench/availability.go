@@ -92,8 +92,8 @@ func measureRotation(ctx context.Context, o options, r *report) (err error) {
 	return err
 }
 
-// measureRestarts counts requests that fail while the older of two replicas is replaced, again and again, over HTTP/1.1 and over HTTP/2, and
-// measures how long after the end of the one that leads the next one deletes.
+// measureRestarts counts requests that fail while the older of two replicas is replaced, again and again, over HTTP/1.1 and over HTTP/2,
+// and measures how long after the end of the one that leads the next one deletes.
 func measureRestarts(ctx context.Context, o options, r *report) error {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
 		if err := measureRestartsOver(ctx, o, r, protocol); err != nil {
@@ -104,7 +104,8 @@ func measureRestarts(ctx context.Context, o options, r *report) error {
 }
 
 func measureRestartsOver(ctx context.Context, o options, r *report, protocol string) (err error) {
-	w, err := newSelfRegistered(ctx, o, "--shutdown-delay-duration="+o.shutdownDelay.String(), fmt.Sprintf("--disable-http2-serving=%t", protocol != "HTTP/2"))
+	w, err := newSelfRegistered(ctx, o,
+		"--shutdown-delay-duration="+o.shutdownDelay.String(), fmt.Sprintf("--disable-http2-serving=%t", protocol != "HTTP/2"))
 	if err != nil {
 		return err
 	}

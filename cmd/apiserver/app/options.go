@@ -63,8 +63,8 @@ func NewOptions() *Options {
 	recommended.Traces = nil
 
 	run := genericoptions.NewServerRunOptions()
-	// kube-apiserver keeps connections that it does not use for 90 seconds. If a replica closed one at the moment at which kube-apiserver uses it
-	// again, a write would be lost. So it answers until they have all been used, and closed by that, or given up.
+	// kube-apiserver keeps connections that it does not use for 90 seconds. If a replica closed one at the moment at which kube-apiserver uses
+	// it again, a write would be lost. So it answers until they have all been used, and closed by that, or given up.
 	run.ShutdownDelayDuration = 95 * time.Second
 	run.ShutdownWatchTerminationGracePeriod = 5 * time.Second
 
