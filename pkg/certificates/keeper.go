@@ -203,9 +203,11 @@ func (k *Keeper) adopt(ctx context.Context, m Material, t Times) {
 	k.stored = m
 	issuer := m.issuer()
 	k.issuer.observe(issuer, issuer != nil && k.config.Trusted(issuer), t.Local)
-	settled := k.issuer.settled(issuer, k.config.Lifetimes.settling(), t.Local)
+	settling := k.config.Lifetimes.settling()
+	settled := k.issuer.settled(issuer, settling, t.Local) || k.signer.settled(issuer, settling, t.Local)
 	unusable := func(m Material, now time.Time) bool { return m.unusable(k.config.Names, now) != "" }
-	lastServes := !unusable(k.serving, t.Server) || !unusable(k.serving, t.Local)
+	next := k.config.every() // Until the next look, what is served must last.
+	lastServes := !unusable(k.serving, t.Server.Add(next)) || !unusable(k.serving, t.Local.Add(next))
 	if issuer == nil || lastServes && (!settled || unusable(m, t.Server)) {
 		return
 	}

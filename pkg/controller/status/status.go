@@ -102,7 +102,8 @@ func needs(r *report.Report) (policy.Reason, string) {
 				r.Unreadable,
 			)
 	case r.Excluded == policy.ReasonNamespaceProtected:
-		return r.Excluded, "Nothing is deleted in a protected namespace; see the label " + gc.LabelProtected + " and --protected-namespaces. Winnow's own namespace is protected too."
+		return r.Excluded, "Nothing is deleted in a protected namespace; see the label " + gc.LabelProtected +
+			" and --protected-namespaces. Winnow's own namespace is protected too."
 	case r.Excluded == policy.ReasonNamespaceTerminating:
 		return r.Excluded, "The namespace is being deleted, together with everything in it."
 	case r.Excluded != "":
