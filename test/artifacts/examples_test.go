@@ -68,15 +68,19 @@ func serveWorkflows(t *testing.T) (undo func()) {
 	for command := range strings.SplitSeq(gc.GrantCommand(platforms.Workflows.Name()), " && ") {
 		kubectl(t, strings.Fields(command)[1:]...)
 	}
-	return func() {
-		kubectl(t, "delete", "namespace", "example-workflows")
-		kubectl(t, "delete", "clusterrole", "winnow:"+platforms.Workflows.Name())
+	becomes := func(granted bool) {
 		eventually(t, func() error { // Kubernetes aggregates roles with a delay.
-			if has := verbs(t, "winnow", "default", platforms.Workflows.Group, platforms.Workflows.Plural); has != "" {
-				return fmt.Errorf("it may still %s workflows", has)
+			if has := verbs(t, "winnow", "default", platforms.Workflows.Group, platforms.Workflows.Plural); (has != "") != granted {
+				return fmt.Errorf("it may %q workflows", has)
 			}
 			return nil
 		})
+	}
+	becomes(true)
+	return func() {
+		kubectl(t, "delete", "namespace", "example-workflows")
+		kubectl(t, "delete", "clusterrole", "winnow:"+platforms.Workflows.Name())
+		becomes(false)
 	}
 }
 

@@ -305,7 +305,7 @@ func may(t *testing.T, who user, asked authorizationv1.ResourceAttributes) bool 
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 5*time.Minute, true, func(context.Context) (bool, error) {
 		last = try()
 		return last == nil, nil
 	})
