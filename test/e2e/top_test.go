@@ -215,7 +215,7 @@ func checkTopAudit(t *testing.T, user string) {
 			}
 		}
 	}
-	if pages < 10 {
+	if pages < 3 { // One for each state that the view has shown, at least.
 		t.Errorf("the audit log has only %d lists of candidates", pages)
 	}
 }
