@@ -66,7 +66,7 @@ func (f *Files) ServingCAPEM() []byte {
 	if issuer := f.serving.issuer(); issuer != nil {
 		return pki.EncodeBundle([]*x509.Certificate{issuer})
 	}
-	return f.serving.CAPEM() // Nobody can verify it, so the replica should not be ready for those who trust none of these either.
+	return f.serving.CAPEM() // None of them has signed it.
 }
 
 // Name implements dynamiccertificates.CertKeyContentProvider.
@@ -98,7 +98,7 @@ func (f *Files) look(ctx context.Context) {
 	}
 	m := Parse(map[string][]byte{Authorities: f.caPEM(), Certificate: certPEM, Key: keyPEM})
 	now, issuer := f.clock.Now(), m.issuer()
-	f.trust.observe(issuer, issuer != nil && f.trusted(issuer), now)
+	f.trust.observe(issuer, f.trusted, now)
 	if f.serving.unusable(f.names, now) == "" && !f.trust.settled(issuer, filesSettling, now) {
 		return
 	}

@@ -166,11 +166,11 @@ func (k *Keeper) renew(ctx context.Context, read *corev1.Secret, m Material, los
 
 // observeSigner notes whether the clients trust the authority that signs now. Every replica does, because it may lead next.
 func (k *Keeper) observeSigner(m Material, now time.Time) {
-	if m.signer == nil {
-		k.signer = trust{}
-		return
+	var signer *x509.Certificate
+	if m.signer != nil {
+		signer = m.signer.Certificate
 	}
-	k.signer.observe(m.signer.Certificate, k.config.Trusted(m.signer.Certificate), now)
+	k.signer.observe(signer, k.config.Trusted, now)
 }
 
 // write puts the material into the Secret, of which somebody has read this state; nil if there is none. It fails with a conflict if another
@@ -202,7 +202,7 @@ func (k *Keeper) adopt(ctx context.Context, m Material, t Times) {
 	defer k.lock.Unlock()
 	k.stored = m
 	issuer := m.issuer()
-	k.issuer.observe(issuer, issuer != nil && k.config.Trusted(issuer), t.Local)
+	k.issuer.observe(issuer, k.config.Trusted, t.Local)
 	settling := k.config.Lifetimes.settling()
 	settled := k.issuer.settled(issuer, settling, t.Local) || k.signer.settled(issuer, settling, t.Local)
 	unusable := func(m Material, now time.Time) bool { return m.unusable(k.config.Names, now) != "" }

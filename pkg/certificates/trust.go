@@ -14,10 +14,10 @@ type trust struct {
 	since     time.Time
 }
 
-// observe notes whether clients trust the authority now.
-func (t *trust) observe(authority *x509.Certificate, trusted bool, now time.Time) {
+// observe notes whether clients trust the authority now. They do not trust nil.
+func (t *trust) observe(authority *x509.Certificate, trusted func(*x509.Certificate) bool, now time.Time) {
 	switch {
-	case !trusted:
+	case authority == nil, !trusted(authority):
 		*t = trust{}
 	case t.authority == nil, !t.authority.Equal(authority), now.Before(t.since):
 		*t = trust{authority, now}

@@ -80,7 +80,6 @@ func (g *Guard) look(ctx context.Context) error {
 		return fmt.Errorf("it is withdrawn, but something keeps it from being deleted: its finalizers %q", service.Finalizers)
 	}
 	asked := g.ask(ctx)
-	answers := !unanswered(asked) || reached(service, asked)
 	var status apierrors.APIStatus
 	if asked != nil && !errors.As(asked, &status) {
 		return fmt.Errorf("asking kube-apiserver: %w", asked)
@@ -89,7 +88,7 @@ func (g *Guard) look(ctx context.Context) error {
 		g.since = time.Time{}
 	}
 	g.last = now
-	if answers {
+	if !unanswered(asked) || reached(service, asked) {
 		g.answer.Log(ctx, asked, "Winnow answers kube-apiserver with an error", "name", Name)
 		g.since, g.withdrawn = time.Time{}, false
 		return nil

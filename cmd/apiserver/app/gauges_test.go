@@ -5,13 +5,6 @@ package app
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,6 +12,8 @@ import (
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/component-base/metrics"
+
+	"github.com/winnow-dev/winnow/pkg/pki"
 )
 
 // TestCertificateExpiry: the metric is that of the certificate in the files, also after they have changed.
@@ -51,21 +46,16 @@ func TestCertificateExpiry(t *testing.T) {
 // writePair writes a self-signed certificate and its key.
 func writePair(t *testing.T, certFile, keyFile string, notAfter time.Time) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	self, err := pki.NewAuthority("winnow", time.Time{}, notAfter)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "winnow"}, NotAfter: notAfter}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	keyPEM, err := self.KeyPEM()
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "EC PRIVATE KEY", Bytes: keyDER}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+	for file, content := range map[string][]byte{certFile: self.CertPEM(), keyFile: keyPEM} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
