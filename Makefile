@@ -30,7 +30,7 @@ ifdef KUBERNETES
 export WINNOW_KUBERNETES := $(KUBERNETES)
 endif
 
-GO_TEST = go test -p 2 -timeout 60m $(TESTFLAGS)
+GO_TEST = $(CURDIR)/hack/go-test.sh -p 2 -timeout 60m $(TESTFLAGS)
 
 .PHONY: help
 help: ## Show the targets
@@ -124,6 +124,7 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 	$(GO_TEST) $(PURE)
 	$(GO_TEST) $(if $(NORACE),,-race) $(OTHERS)
 	cd test/monitoring && $(GO_TEST) ./...
+	cd test/plot && $(GO_TEST) ./...
 	cd hack/image && $(GO_TEST) ./...
 
 .PHONY: test-e2e
@@ -144,12 +145,13 @@ LONG_CHECKS ?= 17000
 
 .PHONY: test-long
 test-long: ## Try new random cases for all pure packages, and a million steps of the engine beside its model (60 times LONG_CHECKS); 20 minutes
-	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/facts
+	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/objects/facts
 	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/engine -rapid.checks=$(LONG_CHECKS)
 
 .PHONY: bench
 bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help lists the flags, docs/performance.md has figures
 	@go build -o bin/bench ./test/bench
+	@go -C test/plot build -o "$(CURDIR)/bin/plot" .
 	@exec bin/bench $(BENCHFLAGS)
 
 .PHONY: bench-full
@@ -166,7 +168,7 @@ soak: build programs ## Run everything at once for twenty minutes and compare Wi
 	@exec bin/soak $(SOAKFLAGS)
 
 .PHONY: verify
-verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-metrics-docs verify-api-docs verify-manifests verify-fmt verify-lint ## Run all checks below
+verify: verify-licence verify-mod verify-imports verify-codegen verify-generated-docs verify-manifests verify-fmt verify-lint ## Run all checks below
 
 .PHONY: verify-codegen
 verify-codegen: ## Check that generated code is up to date
@@ -192,17 +194,9 @@ verify-lint: ## Run golangci-lint
 verify-mod: ## Check that go.mod and go.sum are tidy
 	hack/verify-mod.sh
 
-.PHONY: verify-semantics-docs
-verify-semantics-docs: ## Check that docs/semantics.md is what the named cases say
-	hack/verify-semantics-docs.sh
-
-.PHONY: verify-metrics-docs
-verify-metrics-docs: ## Check that docs/metrics.md is what pkg/controller/metrics defines
-	hack/verify-metrics-docs.sh
-
-.PHONY: verify-api-docs
-verify-api-docs: ## Check that docs/reference/api.md is what the types of pkg/apis say
-	hack/verify-api-docs.sh
+.PHONY: verify-generated-docs
+verify-generated-docs: ## Check that docs/semantics.md, docs/metrics.md and docs/reference/api.md are what their sources say
+	hack/verify-generated-docs.sh
 
 .PHONY: verify-manifests
 verify-manifests: ## Check that the manifests in artifacts, and the README of the chart, are what the chart says

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 module=github.com/winnow-dev/winnow
 boilerplate=hack/boilerplate.go.txt
 
-# The generators are built into GOBIN; a folder of our own keeps those of other projects untouched.
+# The generators are built into GOBIN; a separate folder leaves those of other projects untouched.
 GOBIN="${WINNOW_CACHE:-${XDG_CACHE_HOME:-${HOME}/.cache}/winnow}/codegen-bin"
 export GOBIN
 mkdir -p "${GOBIN}"

@@ -14,22 +14,24 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/scope"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // foresee returns an engine of the demonstration's own that has observed everything in the model, so that it decides as Winnow's does.
 func (m *model) foresee(now time.Time) *engine.Engine {
-	e := engine.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1})
-	var own, cluster []engine.ObservedPolicy
+	e := engine.New(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
+	var own, cluster []scope.ObservedPolicy
 	for _, p := range m.policies {
 		switch p := p.object.(type) {
 		case *gc.CleanupPolicy:
-			own = append(own, engine.Observe(p))
+			own = append(own, scope.Observe(p))
 		case *gc.ClusterCleanupPolicy:
-			cluster = append(cluster, engine.Observe(p))
+			cluster = append(cluster, scope.Observe(p))
 		}
 	}
 	byResource := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
@@ -42,10 +44,13 @@ func (m *model) foresee(now time.Time) *engine.Engine {
 	e.ReplacePolicies(freshness.ClusterPolicies, cluster, "", now)
 	e.ReplacePolicies(freshness.Policies, own, "", now)
 	e.ReplaceQuotas(nil, now)
-	e.ReplaceCronJobs(m.cronJobs, now)
+	e.ReplaceCronJobs(m.cronJobs)
 	for resource, all := range byResource {
-		e.Replace(resource, all, 0, now)
+		list := e.BeginList(resource)
+		list.Add(all, now)
+		list.End(0, now)
 	}
+	e.Step(now)
 	e.Lead() // It has adopted the holds in the status of the policies.
 	return e
 }

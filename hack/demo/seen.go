@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // outlives is how long an extended Job must exist after the time at which it was due before.

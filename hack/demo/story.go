@@ -46,8 +46,8 @@ const (
 
 	// nextJobEvery is how often another Job is created, so that the view keeps changing.
 	nextJobEvery = 10 * time.Second
-	// lastMoment is how long before it is due a Job is extended: less than a second, but long enough for the request.
-	lastMoment = 800 * time.Millisecond
+	// lastMoment is how long before it is due a Job is extended: long enough for the request on a busy machine.
+	lastMoment = 3 * time.Second
 )
 
 // goers are the first objects that Winnow must delete.

@@ -122,5 +122,5 @@ func etcdKey(o *unstructured.Unstructured) string {
 	return "/registry/" + plural + "/" + o.GetNamespace() + "/" + o.GetName()
 }
 
-// custom reports whether a kind is that of a CustomResourceDefinition.
+// custom reports whether a CustomResourceDefinition defines a kind.
 func custom(kind schema.GroupVersionKind) bool { return strings.Contains(kind.Group, ".") }

@@ -46,7 +46,7 @@ func stable(output string) []string {
 	return lines
 }
 
-// ids translates the IDs of holds on a page to those of this run, which commands name.
+// ids translates the IDs of holds on a page to the IDs of this run, which commands name.
 type ids map[string]string
 
 // learn pairs the IDs of two outputs, in their order.

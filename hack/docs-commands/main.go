@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command docs-commands runs the commands of the documentation on real clusters. It compares what they print with what the pages show, or
-// writes it into the pages. CONTRIBUTING.md says how pages are written for it.
+// writes it into the pages. README.md says how to write pages for it.
 package main
 
 import (

@@ -102,7 +102,7 @@ func opener(content []byte) func() (io.ReadCloser, error) {
 // archiveProgram writes a program and other files into a .tar.gz.
 func archiveProgram(args []string, modified time.Time) error {
 	if len(args) < 2 {
-		return errors.New("archive needs the name of the archive and that of the program")
+		return errors.New("archive needs the name of the archive and the name of the program")
 	}
 	if _, err := inspect(args[1]); err != nil {
 		return err

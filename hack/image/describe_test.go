@@ -61,7 +61,7 @@ func TestProvenanceNamesImageAndCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := statement.GetSubject(); len(s) != 3 || s[0].GetDigest()["sha256"] != digest.Hex {
-		t.Errorf("the subjects are %v, want %s and those of two platforms", s, digest)
+		t.Errorf("the subjects are %v, want %s and the images of two platforms", s, digest)
 	}
 	if statement.GetPredicateType() != predicateType || predicate.GetRunDetails().GetBuilder().GetId() != localBuilder {
 		t.Errorf("the statement is %v", statement)

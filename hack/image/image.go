@@ -21,7 +21,7 @@ const (
 	entrypoint = "/winnow-apiserver"
 )
 
-// labels are those of the images, and their annotations too.
+// labels are the labels of the images, and also their annotations.
 func (b build) labels() map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":       "winnow",

@@ -173,7 +173,7 @@ func TestArchiveIsTheLayout(t *testing.T) {
 			continue
 		}
 		if !bytes.Equal(content, layout[header.Name]) {
-			t.Errorf("%s of the archive differs from that of the layout", header.Name)
+			t.Errorf("%s differs between the archive and the layout", header.Name)
 		}
 		delete(layout, header.Name)
 	}

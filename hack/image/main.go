@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string) error {
 	repository := flags.String("repository", "", "the repository of the image, for example registry.example.com/winnow")
 	version := flags.String("version", "", "the version of the image, which is also its tag")
 	commit := flags.String("commit", "", "the commit that was built, with the suffix -dirty if there were other changes")
-	seconds := flags.Int64("time", 0, "the time of everything that is written, in seconds since 1970, which is that of the commit")
+	seconds := flags.Int64("time", 0, "the time of the commit, in seconds since 1970, for everything that is written")
 	licence := flags.String("licence", "", "the file with the licence")
 	builder := flags.String("builder", localBuilder, "the URI of the builder that the provenance names")
 	artifacts := flags.String("artifacts", "", "the folder of the manifests and the chart")

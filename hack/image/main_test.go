@@ -91,7 +91,7 @@ func inspected(t *testing.T, paths []string) []binary {
 	return binaries
 }
 
-// buildOf is a build of programs into a folder of its own.
+// buildOf is a build of programs into a separate folder.
 func buildOf(t *testing.T, paths []string) build {
 	t.Helper()
 	modified, err := time.Parse(time.RFC3339, testTime)

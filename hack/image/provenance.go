@@ -52,7 +52,7 @@ func (b build) writeProvenance(f files, index v1.ImageIndex) error {
 	return os.WriteFile(f.provenance, append(indented.Bytes(), '\n'), 0o644)
 }
 
-// subjectsOf are the image and those of its platforms.
+// subjectsOf are the image and the images of its platforms.
 func subjectsOf(index v1.ImageIndex, version string) ([]*intoto.ResourceDescriptor, error) {
 	digest, err := index.Digest()
 	if err != nil {

@@ -18,36 +18,36 @@ func TestCheck(t *testing.T) {
 	}{
 		"as designed": {
 			imports: map[string][]string{
-				"./pkg/controller/policy":    {"time", "k8s.io/api/batch/v1", "k8s.io/apimachinery/pkg/labels", "./pkg/apis/gc", "./pkg/controller/lifecycle"},
-				"./pkg/controller/lifecycle": {"k8s.io/api/core/v1"},
-				"./pkg/controller/tracker":   {"sync", "./pkg/controller/policy"},
-				"./pkg/registry/gc":          {"k8s.io/apiserver/pkg/registry/rest", "./pkg/apis/gc"},
-				"./pkg/apiserver":            {"./pkg/registry/gc"},
-				"./cmd/apiserver/app":        {"./pkg/apiserver", "./pkg/controller/tracker"},
-				"./cmd/apiserver":            {"./cmd/apiserver/app"},
-				"./test/e2e":                 {"./cmd/apiserver/app"},
+				"./pkg/controller/rules/policy":      {"time", "k8s.io/api/batch/v1", "k8s.io/apimachinery/pkg/labels", "./pkg/apis/gc", "./pkg/controller/objects/lifecycle"},
+				"./pkg/controller/objects/lifecycle": {"k8s.io/api/core/v1"},
+				"./pkg/controller/tracker":           {"sync", "./pkg/controller/rules/policy"},
+				"./pkg/registry/gc":                  {"k8s.io/apiserver/pkg/registry/rest", "./pkg/apis/gc"},
+				"./pkg/apiserver":                    {"./pkg/registry/gc"},
+				"./cmd/apiserver/app":                {"./pkg/apiserver", "./pkg/controller/tracker"},
+				"./cmd/apiserver":                    {"./cmd/apiserver/app"},
+				"./test/e2e":                         {"./cmd/apiserver/app"},
 			},
 		},
 		"clock, client, lock, logger and server in a pure package": {
-			imports: map[string][]string{"./pkg/controller/expiry": {
+			imports: map[string][]string{"./pkg/controller/rules/expiry": {
 				"k8s.io/utils/clock", "k8s.io/client-go/rest", "sync/atomic", "log/slog", "./pkg/controller/tracker", "./pkg/apis/gc/v1alpha1", "k8s.io/apiserver"}},
 			faults: []string{
-				"./pkg/controller/expiry -> k8s.io/utils/clock: ",
-				"./pkg/controller/expiry -> k8s.io/client-go/rest: ",
-				"./pkg/controller/expiry -> sync/atomic: ",
-				"./pkg/controller/expiry -> log/slog: ",
-				"./pkg/controller/expiry -> ./pkg/controller/tracker: ",
-				"./pkg/controller/expiry -> ./pkg/apis/gc/v1alpha1: ",
-				"./pkg/controller/expiry -> k8s.io/apiserver: ",
+				"./pkg/controller/rules/expiry -> k8s.io/utils/clock: ",
+				"./pkg/controller/rules/expiry -> k8s.io/client-go/rest: ",
+				"./pkg/controller/rules/expiry -> sync/atomic: ",
+				"./pkg/controller/rules/expiry -> log/slog: ",
+				"./pkg/controller/rules/expiry -> ./pkg/controller/tracker: ",
+				"./pkg/controller/rules/expiry -> ./pkg/apis/gc/v1alpha1: ",
+				"./pkg/controller/rules/expiry -> k8s.io/apiserver: ",
 			},
 		},
 		"a pure package that its row does not name": {
-			imports: map[string][]string{"./pkg/controller/policy": {"./pkg/controller/lifecycle", "./pkg/controller/capacity"}},
-			faults:  []string{"./pkg/controller/policy -> ./pkg/controller/capacity: of this module it may import only ./pkg/apis/gc, ./pkg/expressions, ./pkg/controller/lifecycle"},
+			imports: map[string][]string{"./pkg/controller/rules/policy": {"./pkg/controller/objects/lifecycle", "./pkg/controller/rules/capacity"}},
+			faults:  []string{"./pkg/controller/rules/policy -> ./pkg/controller/rules/capacity: of this module it may import only ./pkg/apis/gc, ./pkg/expressions, ./pkg/controller/objects/lifecycle"},
 		},
 		"an exception is for one package and one import": {
-			imports: map[string][]string{"./pkg/controller/facts": {"sync", "sync/atomic"}, "./pkg/controller/policy": {"sync"}},
-			faults:  []string{"./pkg/controller/policy -> sync: ", "./pkg/controller/facts -> sync/atomic: "},
+			imports: map[string][]string{"./pkg/controller/objects/facts": {"sync", "sync/atomic"}, "./pkg/controller/rules/policy": {"sync"}},
+			faults:  []string{"./pkg/controller/rules/policy -> sync: ", "./pkg/controller/objects/facts -> sync/atomic: "},
 		},
 		"registry reaches the controller through another package": {
 			imports: map[string][]string{
@@ -57,11 +57,11 @@ func TestCheck(t *testing.T) {
 			faults: []string{"./pkg/registry/gc -> ./pkg/view -> ./pkg/controller/tracker: "},
 		},
 		"controller reaches the registry": {
-			imports: map[string][]string{"./pkg/controller/status": {"./pkg/registry/gc"}},
-			faults:  []string{"./pkg/controller/status -> ./pkg/registry/gc: "},
+			imports: map[string][]string{"./pkg/controller/write/status": {"./pkg/registry/gc"}},
+			faults:  []string{"./pkg/controller/write/status -> ./pkg/registry/gc: "},
 		},
 		"the two meet outside cmd/apiserver": {
-			imports: map[string][]string{"./cmd/kubectl-winnow": {"./pkg/registry/gc", "./pkg/controller/policy"}},
+			imports: map[string][]string{"./cmd/kubectl-winnow": {"./pkg/registry/gc", "./pkg/controller/rules/policy"}},
 			faults:  []string{"./cmd/kubectl-winnow: "},
 		},
 		"a shipped package uses the test cluster": {
@@ -73,11 +73,11 @@ func TestCheck(t *testing.T) {
 			faults:  []string{"./pkg/controller/tracker -> ./pkg/controller/internal/model: "},
 		},
 		"the model uses the engine": {
-			imports: map[string][]string{"./pkg/controller/internal/model": {"./pkg/controller/lifecycle", "./pkg/controller/policy"}},
-			faults:  []string{"./pkg/controller/internal/model -> ./pkg/controller/policy: "},
+			imports: map[string][]string{"./pkg/controller/internal/model": {"./pkg/controller/objects/lifecycle", "./pkg/controller/rules/policy"}},
+			faults:  []string{"./pkg/controller/internal/model -> ./pkg/controller/rules/policy: "},
 		},
 		"a name that only begins alike": {
-			imports: map[string][]string{"./pkg/registryutil": {"./pkg/controller/policy"}},
+			imports: map[string][]string{"./pkg/registryutil": {"./pkg/controller/rules/policy"}},
 		},
 		"a circle ends": {
 			imports: map[string][]string{"./pkg/registry/a": {"./pkg/registry/b"}, "./pkg/registry/b": {"./pkg/registry/a"}},

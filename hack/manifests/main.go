@@ -27,7 +27,7 @@ const (
 // everything are values that render all templates whose objects do not depend on other values.
 var everything = []string{
 	"--set=optional.priority=true,optional.moreResources=true,optional.referrers=true,optional.deadlines=true",
-	"--set=optional.edit=true,optional.manageStorage=true,storage=false",
+	"--set=optional.edit=true,optional.manageStorage=true,storage=false,accounts.enabled=true",
 	"--set=monitoring.rbac.enabled=true,monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true",
 }
 
@@ -35,7 +35,7 @@ var everything = []string{
 type manifest struct {
 	path, template string
 	values         []string
-	// drop are labels and annotations that the manifest does without, besides those of Helm.
+	// drop are labels and annotations that the manifest does without, in addition to the ones of Helm.
 	drop []string
 }
 
@@ -50,6 +50,13 @@ var manifests = []manifest{
 	{path: "install/11-user-roles.yaml", template: "user-roles.yaml"},
 	{path: "install/20-server.yaml", template: "server.yaml"},
 	{path: "install/30-guard.yaml", template: "guard.yaml"},
+	{path: "optional/accounts.yaml", template: "optional/accounts.yaml", values: everything},
+	{
+		path: "optional/accounts-before-1.36.yaml", template: "optional/accounts-before-1.36.yaml",
+		values: []string{"--set=accounts.beforeKubernetes136=true"},
+	},
+	// A kustomization can name no single file of another folder.
+	{path: "no-delete/accounts.yaml", template: "optional/accounts.yaml", values: everything},
 	{path: "optional/deadlines.yaml", template: "optional/deadlines.yaml", values: everything},
 	{path: "optional/edit.yaml", template: "optional/edit.yaml", values: everything},
 	{path: "optional/manage-storage.yaml", template: "optional/manage-storage.yaml", values: everything},

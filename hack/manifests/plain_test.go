@@ -25,7 +25,7 @@ metadata:
 {{- end }}
 `
 
-// TestPlain: the order is that of the template, and nothing is left of Helm.
+// TestPlain: the order is the same as in the template, and nothing is left of Helm.
 func TestPlain(t *testing.T) {
 	const rendered = `---
 # Source: winnow/templates/x.yaml

@@ -35,7 +35,7 @@ const output = "_output/test-versions"
 
 // suites are the packages of tests that start clusters.
 var suites = []string{
-	"test/api", "test/artifacts", "test/availability", "test/chart", "test/cluster", "test/demo", "test/docs", "test/e2e",
+	"test/accounts", "test/api", "test/artifacts", "test/availability", "test/chart", "test/cluster", "test/demo", "test/docs", "test/e2e",
 }
 
 func main() {

@@ -29,7 +29,7 @@ func (k *key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// result is that of one suite on one version.
+// result is the result of one suite on one version.
 type result struct {
 	Patch    string // the whole version
 	Selected bool   // not all tests of the suite ran

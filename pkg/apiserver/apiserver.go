@@ -97,11 +97,14 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	authorizer := c.options.Authorization.Authorizer
 	options, served := c.options.RESTOptionsGetter, c.cluster.Served
 	checker := schemas.NewChecker(c.cluster.Schema, c.clock)
-	policies, err := cleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, checker, c.most)
+	config := cleanuppolicy.Config{
+		Scheme: Scheme, Options: options, Authorizer: authorizer, Clock: c.clock, Forecast: c.forecast, Served: served, Checker: checker,
+	}
+	policies, err := cleanuppolicy.NewStorage(config, c.most)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}
-	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, checker, c.named)
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(config, c.named)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}

@@ -22,7 +22,7 @@ const storedPolicy = `{"kind":"CleanupPolicy","apiVersion":"gc.winnow.dev/v1alph
 "spec":{"mode":"Enforce","ttlAfterFinished":"1h","annotationTTL":"ExtendOnly","rules":[{"name":"r","ttl":"2h"}]},
 "status":{"observedGeneration":3,"deleted":7,"conditions":[{"type":"Ready","status":"True","reason":"Enforcing","message":"m","lastTransitionTime":"2026-02-02T03:04:05Z"}]}}`
 
-// TestStorageCodecReadsWhatItCan: what is not understood is told, and all else is there.
+// TestStorageCodecReadsWhatItCan: what is not understood is reported, and everything else is there.
 func TestStorageCodecReadsWhatItCan(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, replacement string
@@ -86,7 +86,7 @@ func expectPart(t *testing.T, p *gc.CleanupPolicy, lost string) {
 	}
 }
 
-// TestStorageCodecRefuses what is no object at all, as storage that has no metadata of its own does with it.
+// TestStorageCodecRefuses what is no object at all, as storage without separate metadata does.
 func TestStorageCodecRefuses(t *testing.T) {
 	for name, encoded := range map[string]string{
 		"no JSON":      "{",

@@ -69,11 +69,14 @@ func newServer(t *testing.T) *server {
 	auth := authorizer.AuthorizerFunc(s.authorize)
 	checker := schemas.NewChecker(func(context.Context, string) (*spec.Schema, error) { return nil, nil }, clock.RealClock{})
 	named := func() (sets.Set[string], error) { return sets.New("runs.example.com"), nil }
-	policies, err := cleanuppolicy.NewStorage(apiserver.Scheme, s.memories, auth, now, s.forecast, s.served, checker, mostPolicies)
+	config := cleanuppolicy.Config{
+		Scheme: apiserver.Scheme, Options: s.memories, Authorizer: auth, Clock: now, Forecast: s.forecast, Served: s.served, Checker: checker,
+	}
+	policies, err := cleanuppolicy.NewStorage(config, mostPolicies)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clusterPolicies, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, s.memories, auth, now, s.forecast, s.served, checker, named)
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(config, named)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func (s *server) admit(context.Context, runtime.Object) error {
 	return s.admission
 }
 
-// names are those of the samples.
+// names are the names of the samples.
 var names = map[string]string{ofPolicies: "a", ofClusterPolicies: "a", ofLifecycles: "runs.example.com"}
 
 // write is a request for a kind.

@@ -52,7 +52,7 @@ func NewFiles(
 	return f
 }
 
-// CAPEM are the authorities that clients should trust: those in the files, and those of what is served.
+// CAPEM are the authorities that clients should trust: the authorities in the files, and the authorities of the certificate that is served.
 func (f *Files) CAPEM() []byte {
 	f.lock.Lock()
 	defer f.lock.Unlock()

@@ -32,7 +32,7 @@ func (p *pair) AddListener(dynamiccertificates.Listener)        {}
 func TestFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		trust    bool
-		complete bool // whether the file with the authorities has that of the new certificate
+		complete bool // whether the file with the authorities has the new certificate's authority
 		after    time.Duration
 		want     bool
 	}{
@@ -48,7 +48,7 @@ func TestFiles(t *testing.T) {
 			clock := clocktesting.NewFakeClock(noon)
 			f := NewFiles(files, func() []byte { return caPEM }, names, func(*x509.Certificate) bool { return trust }, clock)
 			if string(f.ServingCAPEM()) != string(before.CAPEM()) {
-				t.Error("other authorities than that of what is served")
+				t.Error("other authorities than the one that signed what is served")
 			}
 			told := &replica{}
 			f.AddListener(told)

@@ -27,7 +27,7 @@ import (
 
 // Config is what a Keeper works with.
 type Config struct {
-	// Secrets are those of Winnow's namespace, by a client with a serverdate.Reader.
+	// Secrets reads and writes the Secrets of Winnow's namespace, by a client with a serverdate.Reader.
 	Secrets v1.SecretInterface
 	// Secret is the name of the Secret. It need not exist.
 	Secret string
@@ -83,7 +83,8 @@ func New(ctx context.Context, c Config) (*Keeper, error) {
 // Name implements dynamiccertificates.CertKeyContentProvider.
 func (k *Keeper) Name() string { return "Secret " + k.config.Secret }
 
-// CAPEM are the authorities that clients should trust: those of the Secret, and of what this replica serves with.
+// CAPEM are the authorities that clients should trust: the authorities in the Secret, and the authority of the certificate that this
+// replica serves with.
 func (k *Keeper) CAPEM() []byte {
 	k.lock.Lock()
 	defer k.lock.Unlock()

@@ -245,7 +245,7 @@ func (w *world) trusted(c *x509.Certificate) bool {
 	return false
 }
 
-// register adds the authorities of a replica to those of the APIService, as a registrar does.
+// register adds the authorities of a replica to the APIService, as a registrar does.
 func (w *world) register(r *replica) {
 	for _, c := range Parse(map[string][]byte{Authorities: r.CAPEM()}).authorities {
 		if !w.trusted(c) {

@@ -26,7 +26,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/pki"
 )
 
-// The keys of the Secret. Authorities has the certificates of all authorities that are trusted, that of AuthorityKey first.
+// The keys of the Secret. Authorities has the certificates of all authorities that are trusted, with the certificate for AuthorityKey
+// first.
 const (
 	Authorities  = "ca.crt"
 	AuthorityKey = "ca.key"

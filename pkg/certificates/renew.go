@@ -29,7 +29,7 @@ type Lifetimes struct {
 // heard of it.
 func (l Lifetimes) settling() time.Duration { return min(time.Minute, l.Authority/20) }
 
-// Times are the clocks by which certificates are judged. There may be several kube-apiservers, and one of them may be wrong.
+// Times are the clocks by which certificates are checked. There may be several kube-apiservers, and one of them may be wrong.
 type Times struct {
 	// Server is the time of the kube-apiserver that has answered. Clients verify by such a clock, so certificates are renewed by it.
 	Server time.Time
@@ -49,7 +49,7 @@ func (t Times) validity(life time.Duration) (notBefore, notAfter time.Time) {
 // Change says what Renew has replaced, and why.
 type Change struct{ What, Why string }
 
-// Renew returns the material that should replace m now, and what is new in it; nothing if m is good. Names are those of the serving
+// Renew returns the material that should replace m now, and what is new in it; nothing if m is good. Names are the names in the serving
 // certificate. Settled says whether the clients have trusted an authority for long enough.
 func Renew(m Material, names []string, l Lifetimes, t Times, settled func(*x509.Certificate) bool) (Material, []Change, error) {
 	var changes []Change
@@ -119,8 +119,8 @@ func (m Material) servingEnds(names []string, life time.Duration, t Times, settl
 // begin is when a certificate was made.
 func begin(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdated) }
 
-// due reports whether a certificate is to be renewed. One that was made while two clocks were apart is valid for longer than its life, and
-// that does not make it due earlier.
+// due reports whether a certificate is to be renewed. A certificate that was made while two clocks differed is valid for longer than its
+// life, and that does not make it due earlier.
 func due(c *x509.Certificate, life time.Duration, now time.Time) bool {
 	life = min(life, c.NotAfter.Sub(begin(c)))
 	return !now.Before(c.NotAfter.Add(-time.Duration((1 - renewAfter) * float64(life))))

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// served is what a replica serves with, and who is told when that changes.
+// served is what a replica serves with, and the listeners for changes of it.
 type served struct {
 	lock      sync.Mutex
 	serving   Material

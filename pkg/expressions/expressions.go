@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expressions compiles and evaluates CEL over one variable, object. The environment and the errors are those of the match
+// Package expressions compiles and evaluates CEL over one variable, object. The environment and the errors are the same as for the match
 // conditions of a ValidatingAdmissionPolicy, so that an expression means the same in both. It may cost less, see NewObject.
 package expressions
 
@@ -136,7 +136,7 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 	return e, nil
 }
 
-// checkType returns an error if no value of the type can be a result. The words are those of ValidatingAdmissionPolicy.
+// checkType returns an error if no value of the type can be a result. The message is the same as for a ValidatingAdmissionPolicy.
 func checkType(got *cel.Type, result Result) error {
 	allowed := returnTypes[result]
 	switch {

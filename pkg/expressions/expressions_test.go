@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestCompile: errors are those of ValidatingAdmissionPolicy, with the position.
+// TestCompile: errors are the same as for a ValidatingAdmissionPolicy, with the position.
 func TestCompile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text   string

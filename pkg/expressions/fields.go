@@ -71,7 +71,7 @@ func readsOf(e ast.Expr) [][]string {
 	return read
 }
 
-// follow adds the paths that an expression reads. variables has those of the variables that stand for a part of the object.
+// follow adds the paths that an expression reads. variables has the paths of the variables that stand for a part of the object.
 func follow(e ast.Expr, variables map[string][]string, read *[][]string) {
 	if path, ok := pathIn(e, variables); ok {
 		*read = append(*read, path)

@@ -64,7 +64,7 @@ type meter struct {
 
 var errOverBudget = types.WrapErr(ErrOutOfBudget)
 
-// take returns the value of an argument. With the last one of a call it pays the price, or returns an error in the place of the value.
+// take returns the value of an argument. With the last one of a call it pays the price, or returns an error instead of the value.
 func (m *meter) take(at int, value ref.Val) ref.Val {
 	if m.over {
 		return errOverBudget

@@ -29,7 +29,7 @@ var constant = sets.New(
 	"optional.of", "optional.ofNonZeroValue", "or", "orValue", "patch", "prefixLength", "reason", "sign", "sub", "type", "value",
 )
 
-// prices are those of functions that cost neither the same for all arguments, nor what productPrice says.
+// prices has the functions whose cost depends on the arguments in another way than productPrice says.
 var prices = map[string]price{
 	operators.Equals: equalityPrice, operators.NotEquals: equalityPrice,
 	operators.Less: textPrice, operators.LessEquals: textPrice, operators.Greater: textPrice, operators.GreaterEquals: textPrice,
@@ -175,7 +175,7 @@ func formatPrice(args []ref.Val, most uint64) uint64 {
 	return times(productPrice(args, most), 1+largest)
 }
 
-// insertPrice is for a key and its value, or for all those of another map.
+// insertPrice is for a key and its value, or for all keys and values of another map.
 func insertPrice(args []ref.Val, _ uint64) uint64 {
 	if m, ok := args[len(args)-1].(mapper); ok && len(args) == 2 {
 		return lengthOf(m)

@@ -58,7 +58,7 @@ func ParseAuthority(certPEM, keyPEM []byte) (*Authority, error) {
 	key, ok := parsed.(crypto.Signer)
 	public, comparesKeys := certificates[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	if !ok || !comparesKeys || !public.Equal(key.Public()) {
-		return nil, fmt.Errorf("the key of the authority %q is not that of its certificate", certificates[0].Subject.CommonName)
+		return nil, fmt.Errorf("the key of the authority %q does not belong to its certificate", certificates[0].Subject.CommonName)
 	}
 	return &Authority{certificates[0], key}, nil
 }

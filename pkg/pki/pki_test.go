@@ -93,9 +93,9 @@ func TestParseAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, c := range map[string][2][]byte{
-		"the certificate of the authority: ":                      {[]byte("x"), keyPEM},
-		"the key of the authority: ":                              {a.CertPEM(), []byte("x")},
-		`the key of the authority "ca" is not that of its certif`: {other.CertPEM(), keyPEM},
+		"the certificate of the authority: ":                       {[]byte("x"), keyPEM},
+		"the key of the authority: ":                               {a.CertPEM(), []byte("x")},
+		`the key of the authority "ca" does not belong to its cer`: {other.CertPEM(), keyPEM},
 	} {
 		if _, err := ParseAuthority(c[0], c[1]); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

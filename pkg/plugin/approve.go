@@ -6,32 +6,28 @@ package plugin
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
-	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/holds"
+	"github.com/winnow-dev/winnow/pkg/plugin/output"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
 )
 
-// approveOptions are those of the command approve.
+// approveOptions are the flags of kubectl winnow approve.
 type approveOptions struct {
-	*plugin
+	*session.Session
 	yes bool
 }
 
-func newApprove(p *plugin) *cobra.Command {
-	o := &approveOptions{plugin: p}
+func newApprove(s *session.Session) *cobra.Command {
+	o := &approveOptions{Session: s}
 	cmd := &cobra.Command{
 		Use:   "approve POLICY",
 		Short: "Show what waits for approval by a policy, and approve it",
@@ -44,7 +40,7 @@ POLICY is the name of a CleanupPolicy, or ccup/NAME for a ClusterCleanupPolicy.`
 		Example: `  kubectl winnow approve defaults -n team-a
   kubectl winnow approve ccup/defaults`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: p.completePolicy,
+		ValidArgsFunction: s.CompletePolicy,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Approve without asking.")
@@ -57,35 +53,23 @@ var policyKinds = map[string]bool{
 	"ccup": true, "clustercleanuppolicy": true, "clustercleanuppolicies": true, "clustercleanuppolicies.gc.winnow.dev": true,
 }
 
-// held is a policy with holds.
-type held struct {
-	types.NamespacedName // without a namespace if it is a cluster policy
-	resourceVersion      string
-	annotations          map[string]string
-	holds                []v1alpha1.PolicyHold
-}
-
 func (o *approveOptions) run(ctx context.Context, argument string) error {
 	of, err := o.parsePolicy(argument)
 	if err != nil {
 		return err
 	}
-	cluster, err := o.cluster()
+	cluster, err := o.Cluster()
 	if err != nil {
 		return err
 	}
-	if err := expectWinnow(ctx, cluster, "nothing waits for approval"); err != nil {
+	if err := session.ExpectWinnow(ctx, cluster, "nothing waits for approval"); err != nil {
 		return err
 	}
-	config, err := o.flags.ToRESTConfig()
+	client, err := o.Winnow()
 	if err != nil {
 		return err
 	}
-	clients, err := versioned.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	policy, err := policyNamed(ctx, clients.GcV1alpha1(), of)
+	policy, err := holds.Read(ctx, client, of)
 	if err != nil {
 		return err
 	}
@@ -100,14 +84,14 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 			return errors.New("nothing was approved")
 		}
 	}
-	if err := approve(ctx, clients.GcV1alpha1(), of, ids); err != nil {
+	if err := holds.Approve(ctx, client, of, ids); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "%s approved\n", gc.PolicyTitle(policy.Namespace, policy.Name))
 	return nil
 }
 
-// parsePolicy returns which policy an argument names; see policyNamed.
+// parsePolicy returns which policy an argument names; see holds.Read.
 func (o *approveOptions) parsePolicy(argument string) (types.NamespacedName, error) {
 	kind, name, ok := strings.Cut(argument, "/")
 	if !ok {
@@ -119,46 +103,13 @@ func (o *approveOptions) parsePolicy(argument string) (types.NamespacedName, err
 	case ofCluster:
 		return types.NamespacedName{Name: name}, nil
 	}
-	namespace, err := o.namespace()
+	namespace, err := o.Namespace()
 	return types.NamespacedName{Namespace: namespace, Name: name}, err
 }
 
-// policyNamed reads a policy. Without a namespace, it is a cluster policy.
-func policyNamed(ctx context.Context, client gcclient.GcV1alpha1Interface, of types.NamespacedName) (*held, error) {
-	if of.Namespace == "" {
-		p, err := client.ClusterCleanupPolicies().Get(ctx, of.Name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return &held{of, p.ResourceVersion, p.Annotations, p.Status.Holds}, nil
-	}
-	p, err := client.CleanupPolicies(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return &held{of, p.ResourceVersion, p.Annotations, p.Status.Holds}, nil
-}
-
-// waiting returns the holds that are not approved yet.
-func (h *held) waiting() ([]gc.PolicyHold, error) {
-	approved := gc.ApprovedHolds(h.annotations[gc.AnnotationApprovedHold])
-	var out []gc.PolicyHold
-	for i := range h.holds {
-		if h.holds[i].Policy == "" && slices.Contains(approved, h.holds[i].ID) { // The status lags behind approvals.
-			continue
-		}
-		hold := gc.PolicyHold{}
-		if err := v1alpha1.Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(&h.holds[i], &hold, nil); err != nil {
-			return nil, err
-		}
-		out = append(out, hold)
-	}
-	return out, nil
-}
-
 // show prints what waits, and returns the holds that this policy must approve.
-func (o *approveOptions) show(policy *held) ([]string, error) {
-	waiting, err := policy.waiting()
+func (o *approveOptions) show(policy *holds.Policy) ([]string, error) {
+	waiting, err := policy.Waiting()
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +119,7 @@ func (o *approveOptions) show(policy *held) ([]string, error) {
 	}
 	var ids []string
 	var others []string
-	t := newTable("Hold", "Namespace", "Objects", "Resources", "Since", "Why")
+	t := output.NewTable("Hold", "Namespace", "Objects", "Resources", "Since", "Why")
 	for i := range waiting {
 		h := &waiting[i]
 		namespace, since := h.Namespace, "-"
@@ -176,56 +127,20 @@ func (o *approveOptions) show(policy *held) ([]string, error) {
 			namespace = "(all)"
 		}
 		if h.Since != nil {
-			since = when(h.Since.Time, time.Now())
+			since = output.When(h.Since.Time, time.Now())
 		}
-		t.add(h.ID, namespace, h.Objects, strings.Join(h.Resources, ","), since, h.Why)
+		t.Add(h.ID, namespace, h.Objects, strings.Join(h.Resources, ","), since, h.Why)
 		if h.Owner(policy.NamespacedName) == policy.NamespacedName {
 			ids = append(ids, h.ID)
 		} else {
 			others = append(others, h.ApproveCommand(policy.Namespace, policy.Name))
 		}
 	}
-	if err := t.print(o.Out, true); err != nil {
+	if err := t.Print(o.Out, true); err != nil {
 		return nil, err
 	}
 	for _, command := range others {
-		fmt.Fprintf(o.Out, "Another policy must approve: %s\n", oneLine(command))
+		fmt.Fprintf(o.Out, "Another policy must approve: %s\n", output.OneLine(command))
 	}
 	return ids, nil
-}
-
-// approve approves holds of a policy, besides those that are approved when it writes. It reads the policy again: since a person was asked,
-// somebody may have approved another hold, or withdrawn an approval.
-func approve(ctx context.Context, client gcclient.GcV1alpha1Interface, of types.NamespacedName, ids []string) error {
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		policy, err := policyNamed(ctx, client, of)
-		if err != nil {
-			return err
-		}
-		patch, err := policy.approving(ids)
-		if err != nil {
-			return err
-		}
-		options := metav1.PatchOptions{FieldManager: "kubectl-winnow"}
-		if of.Namespace == "" {
-			_, err = client.ClusterCleanupPolicies().Patch(ctx, of.Name, types.MergePatchType, patch, options)
-		} else {
-			_, err = client.CleanupPolicies(of.Namespace).Patch(ctx, of.Name, types.MergePatchType, patch, options)
-		}
-		return err
-	})
-}
-
-// approving returns the patch that also approves these holds, if nobody has written the policy since it was read.
-func (h *held) approving(ids []string) ([]byte, error) {
-	all := gc.ApprovedHolds(h.annotations[gc.AnnotationApprovedHold])
-	for _, id := range ids {
-		if !slices.Contains(all, id) {
-			all = append(all, id)
-		}
-	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": h.resourceVersion,
-		"annotations":     map[string]string{gc.AnnotationApprovedHold: strings.Join(all, ",")},
-	}})
 }

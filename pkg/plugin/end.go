@@ -6,67 +6,67 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/explain"
+	"github.com/winnow-dev/winnow/pkg/plugin/output"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
 )
 
-// judgedWithin is how long to wait until Winnow has judged a new state of an object.
-const judgedWithin = 10 * time.Second
+// decidedWithin is how long to wait until Winnow has decided on a new state of an object.
+const decidedWithin = 10 * time.Second
 
-// tellEnd says when the object is deleted, once Winnow has judged this state of it.
-func (p *plugin) tellEnd(ctx context.Context, t *target, resourceVersion string, now time.Time) error {
-	cluster, said, err := p.collecting()
+// tellEnd says when the object is deleted, once Winnow has decided on this state of it.
+func tellEnd(ctx context.Context, s *session.Session, t *session.Target, resourceVersion string, now time.Time) error {
+	cluster, said, err := s.Collecting()
 	if err != nil {
 		return err
 	}
 	if installed, err := cluster.Installed(ctx); err != nil {
 		return fmt.Errorf("the object is annotated, but Winnow does not answer: %w", err)
 	} else if !installed {
-		fmt.Fprintln(p.Out, "There is no Winnow in this cluster, so nothing acts on the annotations.")
+		fmt.Fprintln(s.Out, "There is no Winnow in this cluster, so nothing acts on the annotations.")
 		return nil
 	}
 	var candidate *v1alpha1.CleanupCandidate
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, judgedWithin, true, func(ctx context.Context) (bool, error) {
-		said.texts = nil
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, decidedWithin, true, func(ctx context.Context) (bool, error) {
+		said.Reset()
 		var err error
 		candidate, err = cluster.ServerCandidate(ctx, t.Object)
 		return err == nil && (candidate == nil || atLeast(candidate.Status.Object.ResourceVersion, resourceVersion)), err
 	})
 	switch {
 	case wait.Interrupted(err) && ctx.Err() == nil:
-		fmt.Fprintln(p.Out, "Winnow has not seen the change yet. To see what it does with the object: kubectl winnow why",
+		fmt.Fprintln(s.Out, "Winnow has not seen the change yet. To see what it does with the object: kubectl winnow why",
 			t.Object.Resource+"/"+t.Object.Name)
 		return nil
 	case err != nil:
 		return err
 	case candidate == nil:
-		for _, text := range said.texts {
-			printLine(p.Out, "", sentence(text))
+		for _, text := range said.Texts() {
+			output.PrintLine(s.Out, "", output.Sentence(text))
 		}
 		return nil
 	}
-	printEnd(p, candidate, now)
+	printEnd(s.Out, candidate, now)
 	return nil
 }
 
 // printEnd says when an object is deleted, and what has changed that. What was kept for 30 days at now is due in 30 days, not in 29.
-func printEnd(p *plugin, c *v1alpha1.CleanupCandidate, now time.Time) {
+func printEnd(out io.Writer, c *v1alpha1.CleanupCandidate, now time.Time) {
 	s := &c.Status
 	if s.DueTime != nil {
-		fmt.Fprintf(p.Out, "It is due %s (%s).\n", s.DueTime.UTC().Format(time.RFC3339), when(s.DueTime.Time, now))
+		fmt.Fprintf(out, "It is due %s (%s).\n", s.DueTime.UTC().Format(time.RFC3339), output.When(s.DueTime.Time, now))
 	}
-	for _, a := range s.Adjustments {
-		source := a.Source
-		if a.Policy != "" {
-			source += " of ccup/" + a.Policy
-		}
-		fmt.Fprintf(p.Out, "%s: kept until %s instead of %s.\n", oneLine(source), oneLine(a.To), oneLine(a.From))
+	for i := range s.Adjustments {
+		output.PrintLine(out, "", explain.Adjustment(&s.Adjustments[i])+".")
 	}
-	printLine(p.Out, "", sentence(fmt.Sprintf("%s (%s): %s", s.State, s.Reason, s.Message)))
+	output.PrintLine(out, "", output.Sentence(fmt.Sprintf("%s (%s): %s", s.State, s.Reason, s.Message)))
 }
 
 // atLeast reports whether a resource version is the same as another one or newer.

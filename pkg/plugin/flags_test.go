@@ -6,17 +6,15 @@ package plugin
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/plugin/internal/plugintest"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
 func TestKeepAnnotations(t *testing.T) {
@@ -35,7 +33,7 @@ func TestKeepAnnotations(t *testing.T) {
 		"an odd number": {keepOptions{duration: "-2d"}, "", "", "must not be negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := c.annotations(now)
+			got, err := c.annotations(plugintest.Now)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("error %v, want %q", err, c.err)
@@ -59,66 +57,6 @@ func TestKeepNeverShortens(t *testing.T) {
 	}
 	if err := lengthens(map[string]*string{gc.AnnotationTTL: new("never")}, present); err != nil {
 		t.Error(err)
-	}
-}
-
-const somePolicies = `# A comment alone.
----
-{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: a}, spec: {ttlAfterFinished: 1h}}
----
-apiVersion: gc.winnow.dev/v1alpha1
-kind: CleanupPolicy
-metadata: {name: b, namespace: team-b}
----
-apiVersion: gc.winnow.dev/v1alpha1
-kind: ClusterCleanupPolicy
-metadata: {name: c}
-spec: {mode: Preview, namespaceSelector: {}}
-`
-
-func TestDrafts(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "policies.yaml")
-	if err := os.WriteFile(path, []byte(somePolicies), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f := files{names: []string{path, "-"}}
-	third := `{"apiVersion":"gc.winnow.dev/v1alpha1","kind":"CleanupPolicy","metadata":{"name":"d"}}`
-	got, err := f.drafts(t.Context(), strings.NewReader(third), "team-a")
-	if err != nil || len(got.Policies) != 3 || len(got.ClusterPolicies) != 1 {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	for i, want := range []string{"team-a/a", "team-b/b", "team-a/d"} {
-		if p := got.Policies[i]; p.Namespace+"/"+p.Name != want || p.Spec.AnnotationTTL != gc.AnnotationExtendOnly {
-			t.Errorf("policy %d is %s/%s with %q, want %s", i, p.Namespace, p.Name, p.Spec.AnnotationTTL, want)
-		}
-	}
-	if err := inScope(got, "team-a"); err == nil || !strings.Contains(err.Error(), `use -n team-b or -A`) {
-		t.Errorf("a policy of another namespace: %v", err)
-	}
-}
-
-func TestWrongDrafts(t *testing.T) {
-	policy := func(spec string) string {
-		return "{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: a}, spec: {" + spec + "}}"
-	}
-	for content, want := range map[string]string{
-		"":                                     "the file has no policy",
-		"# nothing":                            "the file has no policy",
-		"{kind: Job, apiVersion: v1}":          "is neither a CleanupPolicy nor a ClusterCleanupPolicy",
-		policy("ttlAfterFinishd: 1h"):          `unknown field "spec.ttlAfterFinishd"; did you mean "ttlAfterFinished"?`,
-		policy("ttlAfterFinished: 1"):          `spec.ttlAfterFinished: Invalid value: 1: must be a string with a unit, for example "1s" or "1h"`,
-		policy("rules: [{named: a, tll: 1h}]"): `unknown field "spec.rules[0].named"; did you mean "name"?, unknown field "spec.rules[0].tll"; did you mean "ttl"?`,
-		policy("ttlAfterFinished: 1 h"):        `CleanupPolicy.gc.winnow.dev "a" is invalid: spec.ttlAfterFinished`,
-		policy("mode: enforce"):                `did you mean "Enforce"?`,
-		policy("mode: Enforce, mode: Enforce"): `key "mode" already set`,
-		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: a}, spec: {guardrails: {capacity: []}}}": `it was renamed to "spec.guardrails.ceilings"`,
-		"{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: a}}":                                            "a CleanupReview is no policy",
-		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {}}\n":                                          "is invalid",
-	} {
-		f := files{names: []string{"-"}}
-		if _, err := f.drafts(t.Context(), strings.NewReader(content), "team-a"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", content, err, want)
-		}
 	}
 }
 
@@ -201,13 +139,22 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestHistoryOfCronJobs(t *testing.T) {
-	cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}
-	if got := historyOf(cj); !strings.Contains(got, "CronJob/nightly deletes its older Jobs itself: it keeps the last 3 successful and the last 1 failed") {
-		t.Errorf("defaults: %s", got)
+// TestEverythingIsEscaped: whatever a command writes, errors of others included.
+func TestEverythingIsEscaped(t *testing.T) {
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	code := Run(t.Context(), []string{"\x1b]0;title\x07"}, streams)
+	if all := out.String() + errOut.String(); code != exitFailed || strings.ContainsAny(all, "\x1b\x07") || !strings.Contains(all, "Error: ") {
+		t.Errorf("ended with %d: %q", code, all)
 	}
-	cj.Spec.SuccessfulJobsHistoryLimit, cj.Spec.FailedJobsHistoryLimit = new(int32(0)), new(int32(7))
-	if got := historyOf(cj); !strings.Contains(got, "the last 0 successful and the last 7 failed") {
-		t.Errorf("limits: %s", got)
+}
+
+func TestInScope(t *testing.T) {
+	own, other := &gc.CleanupPolicy{}, &gc.CleanupPolicy{}
+	own.Namespace, other.Namespace = "team-a", "team-b"
+	if err := inScope(local.Drafts{Policies: []*gc.CleanupPolicy{own}}, "team-a"); err != nil {
+		t.Errorf("a policy of the namespace: %v", err)
+	}
+	if err := inScope(local.Drafts{Policies: []*gc.CleanupPolicy{own, other}}, "team-a"); err == nil || !strings.Contains(err.Error(), `use -n team-b or -A`) {
+		t.Errorf("a policy of another namespace: %v", err)
 	}
 }

@@ -16,18 +16,20 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/plugin/output"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
 )
 
-// keepOptions are those of the command keep.
+// keepOptions are the flags of kubectl winnow keep.
 type keepOptions struct {
-	*plugin
-	output
+	*session.Session
+	format          output.Format
 	duration, until string
 	forever         bool
 }
 
-func newKeep(p *plugin) *cobra.Command {
-	o := &keepOptions{plugin: p}
+func newKeep(s *session.Session) *cobra.Command {
+	o := &keepOptions{Session: s}
 	cmd := &cobra.Command{
 		Use:   "keep TYPE/NAME (--for DURATION | --until DATE | --forever)",
 		Short: "Keep an object for longer",
@@ -44,7 +46,7 @@ It never shortens how long an object is kept. To undo it: kubectl winnow release
 
   kubectl winnow keep job/report --forever`,
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: p.completeObject,
+		ValidArgsFunction: s.CompleteObject,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	cmd.Flags().StringVar(&o.duration, "for", "", "Keep the object for this long from now: whole numbers with units, for example 2d or 1h30m.")
@@ -52,7 +54,7 @@ It never shortens how long an object is kept. To undo it: kubectl winnow release
 	cmd.Flags().BoolVar(&o.forever, "forever", false, "Keep the object without end.")
 	cmd.MarkFlagsOneRequired("for", "until", "forever")
 	cmd.MarkFlagsMutuallyExclusive("for", "until", "forever")
-	o.output.addFlags(cmd, "json", "yaml", "name")
+	o.format.AddFlag(cmd, "json", "yaml", "name")
 	return cmd
 }
 
@@ -89,7 +91,7 @@ func (o *keepOptions) end(now time.Time) (time.Time, error) {
 }
 
 func (o *keepOptions) run(ctx context.Context, args []string) error {
-	if err := o.validate(); err != nil {
+	if err := o.format.Validate(); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -97,14 +99,14 @@ func (o *keepOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := o.object(args)
+	t, err := o.Object(args)
 	if err != nil {
 		return err
 	}
-	if err := lengthens(annotations, t.content.GetAnnotations()); err != nil {
+	if err := lengthens(annotations, t.Content.GetAnnotations()); err != nil {
 		return err
 	}
-	return o.annotate(ctx, t, annotations, &o.output, "kept", now)
+	return annotate(ctx, o.Session, t, annotations, &o.format, "kept", now)
 }
 
 // lengthens fails if the object is kept for longer already.
@@ -121,14 +123,14 @@ func lengthens(annotations map[string]*string, present map[string]string) error 
 	return nil
 }
 
-// releaseOptions are those of the command release.
+// releaseOptions are the flags of kubectl winnow release.
 type releaseOptions struct {
-	*plugin
-	output
+	*session.Session
+	format output.Format
 }
 
-func newRelease(p *plugin) *cobra.Command {
-	o := &releaseOptions{plugin: p}
+func newRelease(s *session.Session) *cobra.Command {
+	o := &releaseOptions{Session: s}
 	cmd := &cobra.Command{
 		Use:   "release TYPE/NAME",
 		Short: "Undo keep, so that the policies decide again",
@@ -136,25 +138,28 @@ func newRelease(p *plugin) *cobra.Command {
 once. This command says when.`,
 		Example:           `  kubectl winnow release job/report`,
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: p.completeObject,
+		ValidArgsFunction: s.CompleteObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.format.Validate(); err != nil {
 				return err
 			}
-			t, err := o.object(args)
+			t, err := o.Object(args)
 			if err != nil {
 				return err
 			}
 			none := map[string]*string{gc.AnnotationTTL: nil, gc.AnnotationKeepUntil: nil}
-			return o.annotate(cmd.Context(), t, none, &o.output, "released", time.Now())
+			return annotate(cmd.Context(), o.Session, t, none, &o.format, "released", time.Now())
 		},
 	}
-	o.output.addFlags(cmd, "json", "yaml", "name")
+	o.format.AddFlag(cmd, "json", "yaml", "name")
 	return cmd
 }
 
 // annotate changes annotations of an object, and says what Winnow does with it then, as of now.
-func (p *plugin) annotate(ctx context.Context, t *target, annotations map[string]*string, o *output, done string, now time.Time) error {
+func annotate(
+	ctx context.Context, s *session.Session, t *session.Target, annotations map[string]*string,
+	format *output.Format, done string, now time.Time,
+) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
@@ -164,18 +169,18 @@ func (p *plugin) annotate(ctx context.Context, t *target, annotations map[string
 	if err != nil {
 		return err
 	}
-	if printed, err := o.document(p.Out, object); printed {
+	if printed, err := format.Document(s.Out, object); printed {
 		return err
 	}
-	fmt.Fprintf(p.Out, "%s/%s", t.Object.Resource, t.Object.Name)
-	if o.format == "name" {
-		fmt.Fprintln(p.Out)
+	fmt.Fprintf(s.Out, "%s/%s", t.Object.Resource, t.Object.Name)
+	if format.Name == "name" {
+		fmt.Fprintln(s.Out)
 		return nil
 	}
-	fmt.Fprintln(p.Out, "", done)
+	fmt.Fprintln(s.Out, "", done)
 	changed, ok := object.(metav1.Object)
 	if !ok {
 		return errors.New("the answer is no object")
 	}
-	return p.tellEnd(ctx, t, changed.GetResourceVersion(), now)
+	return tellEnd(ctx, s, t, changed.GetResourceVersion(), now)
 }

@@ -15,18 +15,21 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/files"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/output"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
 )
 
-// previewOptions are those of the command preview.
+// previewOptions are the flags of kubectl winnow preview.
 type previewOptions struct {
-	*plugin
-	output
-	files
+	*session.Session
+	format output.Format
+	files  files.Flag
 }
 
-func newPreview(p *plugin) *cobra.Command {
-	o := &previewOptions{plugin: p}
+func newPreview(s *session.Session) *cobra.Command {
+	o := &previewOptions{Session: s}
 	cmd := &cobra.Command{
 		Use:   "preview -f FILENAME",
 		Short: "Show what a policy would delete before you apply it",
@@ -45,8 +48,8 @@ Exit status: 0 if the policies would delete nothing within a week, 1 if they wou
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.output.addFlags(cmd, "json", "yaml", "name", "wide")
-	o.files.addFlags(cmd, "Files with CleanupPolicies, or - for standard input.")
+	o.format.AddFlag(cmd, "json", "yaml", "name", "wide")
+	o.files.AddFlag(cmd, "Files with CleanupPolicies, or - for standard input.")
 	_ = cmd.MarkFlagRequired("filename") // The flag exists.
 	return cmd
 }
@@ -56,7 +59,7 @@ func (o *previewOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := o.cluster()
+	cluster, err := o.Cluster()
 	if err != nil {
 		return err
 	}
@@ -84,29 +87,29 @@ func (o *previewOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// policies returns those of the files.
+// policies returns the policies in the files.
 func (o *previewOptions) policies(ctx context.Context) ([]*gc.CleanupPolicy, error) {
-	if err := o.validate(); err != nil {
+	if err := o.format.Validate(); err != nil {
 		return nil, err
 	}
-	namespace, err := o.namespace()
+	namespace, err := o.Namespace()
 	if err != nil {
 		return nil, err
 	}
-	drafts, err := o.drafts(ctx, o.In, namespace)
+	drafts, err := o.files.Read(ctx, o.In, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return onlyPolicies(drafts, strings.Join(o.names, ","))
+	return files.OnlyPolicies(drafts, strings.Join(o.files.Names, ","))
 }
 
 // review returns the answer for one policy, and prints the warnings.
 func (o *previewOptions) review(
 	ctx context.Context, cluster *local.Cluster, draft *gc.CleanupPolicy, installed bool,
 ) (*v1alpha1.CleanupReview, error) {
-	review, warnings, err := reviewOf(ctx, cluster, draft, installed)
+	review, warnings, err := cluster.ReviewBy(ctx, installed, draft)
 	for _, text := range warnings {
-		o.warn(text)
+		o.Warn(text)
 	}
 	if err == nil {
 		review.APIVersion, review.Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupReview"
@@ -114,43 +117,24 @@ func (o *previewOptions) review(
 	return review, err
 }
 
-// reviewOf asks the server, or if there is none, the engine in this process. The server sends warnings itself.
-func reviewOf(
-	ctx context.Context, cluster *local.Cluster, draft *gc.CleanupPolicy, installed bool,
-) (*v1alpha1.CleanupReview, []string, error) {
-	if !installed {
-		return cluster.Review(ctx, draft)
-	}
-	review, err := cluster.ServerReview(ctx, draft)
-	return review, nil, err
-}
-
-// onlyPolicies returns the CleanupPolicies among drafts of a file. Other drafts are an error.
-func onlyPolicies(drafts local.Drafts, file string) ([]*gc.CleanupPolicy, error) {
-	if len(drafts.ClusterPolicies) > 0 {
-		return nil, fmt.Errorf("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f %s", file)
-	}
-	return drafts.Policies, nil
-}
-
 // print prints a review. another says that one was printed before.
 func (o *previewOptions) print(r *v1alpha1.CleanupReview, another bool) error {
 	if another {
-		switch o.format {
+		switch o.format.Name {
 		case "yaml":
 			fmt.Fprintln(o.Out, "---")
 		case "", "wide":
 			fmt.Fprintln(o.Out)
 		}
 	}
-	if printed, err := o.document(o.Out, r); printed {
+	if printed, err := o.format.Document(o.Out, r); printed {
 		return err
 	}
-	if o.format == "name" {
+	if o.format.Name == "name" {
 		fmt.Fprintf(o.Out, "cleanupreview.%s/%s\n", v1alpha1.GroupName, r.Name)
 		return nil
 	}
-	return printReview(o.Out, r, o.format == "wide", time.Now())
+	return printReview(o.Out, r, o.format.Name == "wide", time.Now())
 }
 
 // printReview prints a review as a plan.
@@ -158,29 +142,29 @@ func printReview(w io.Writer, r *v1alpha1.CleanupReview, wide bool, now time.Tim
 	s := &r.Status
 	title := fmt.Sprintf("Policy %s in namespace %s", r.Name, r.Namespace)
 	if len(s.Deletions) == 0 {
-		fmt.Fprintf(w, "%s would delete nothing within a week.\n", oneLine(title))
+		fmt.Fprintf(w, "%s would delete nothing within a week.\n", output.OneLine(title))
 	} else {
-		heading(w, "%s would delete", title)
-		t := newTable("Resource", "Rule", "Now", "1h", "1d", "7d", "Held")
+		output.Heading(w, "%s would delete", title)
+		t := output.NewTable("Resource", "Rule", "Now", "1h", "1d", "7d", "Held")
 		for _, d := range s.Deletions {
-			t.add(d.Resource, d.Rule, d.Now, d.Hour, d.Day, d.Week, d.Held)
+			t.Add(d.Resource, d.Rule, d.Now, d.Hour, d.Day, d.Week, d.Held)
 		}
-		if err := t.print(w, wide); err != nil {
+		if err := t.Print(w, wide); err != nil {
 			return err
 		}
 	}
 	if len(s.Sample) > 0 {
 		fmt.Fprintln(w)
-		heading(w, "The first of them")
-		t := newTable("Object", "Rule", "Due", "Reason")
+		output.Heading(w, "The first of them")
+		t := output.NewTable("Object", "Rule", "Due", "Reason")
 		for _, object := range s.Sample {
 			due := "now"
 			if object.DueTime != nil {
-				due = when(object.DueTime.Time, now)
+				due = output.When(object.DueTime.Time, now)
 			}
-			t.add(object.Resource+"/"+object.Name, object.Rule, due, object.Reason)
+			t.Add(object.Resource+"/"+object.Name, object.Rule, due, object.Reason)
 		}
-		if err := t.print(w, wide); err != nil {
+		if err := t.Print(w, wide); err != nil {
 			return err
 		}
 	}
@@ -191,7 +175,7 @@ func printReview(w io.Writer, r *v1alpha1.CleanupReview, wide bool, now time.Tim
 		fmt.Fprintf(w, "Due within a week, but something keeps them: %d.\n", with.Held)
 	}
 	if len(s.HiddenResources) > 0 {
-		fmt.Fprintf(w, "Not counted, because you may not list them: %s\n", oneLine(strings.Join(s.HiddenResources, ", ")))
+		fmt.Fprintf(w, "Not counted, because you may not list them: %s\n", output.OneLine(strings.Join(s.HiddenResources, ", ")))
 	}
 	if !s.Complete {
 		fmt.Fprintln(w, "There are more objects than were counted, so every number is a minimum.")

@@ -14,20 +14,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/plugin/files"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/output"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
 )
 
-// reportOptions are those of the command report.
+// reportOptions are the flags of kubectl winnow report.
 type reportOptions struct {
-	*plugin
-	output
-	files
+	*session.Session
+	format        output.Format
+	files         files.Flag
 	allNamespaces bool
 }
 
-func newReport(p *plugin) *cobra.Command {
-	o := &reportOptions{plugin: p}
+func newReport(s *session.Session) *cobra.Command {
+	o := &reportOptions{Session: s}
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Show finished objects that lie around, and what a policy would delete",
@@ -64,8 +67,8 @@ ETCD is an estimate: the size of the objects as the API server sends them.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.output.addFlags(cmd, "json", "yaml", "name", "wide")
-	o.files.addFlags(cmd, "Files with CleanupPolicies and ClusterCleanupPolicies to try, or - for standard input. "+
+	o.format.AddFlag(cmd, "json", "yaml", "name", "wide")
+	o.files.AddFlag(cmd, "Files with CleanupPolicies and ClusterCleanupPolicies to try, or - for standard input. "+
 		"Each counts as if its mode were Enforce.")
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
 	return cmd
@@ -82,14 +85,14 @@ type document struct {
 }
 
 func (o *reportOptions) run(ctx context.Context) error {
-	if err := o.validate(); err != nil {
+	if err := o.format.Validate(); err != nil {
 		return err
 	}
-	namespace, err := o.namespace()
+	namespace, err := o.Namespace()
 	if err != nil {
 		return err
 	}
-	drafts, err := o.drafts(ctx, o.In, namespace)
+	drafts, err := o.files.Read(ctx, o.In, namespace)
 	if err != nil {
 		return err
 	}
@@ -98,25 +101,25 @@ func (o *reportOptions) run(ctx context.Context) error {
 	} else if err := inScope(drafts, namespace); err != nil {
 		return err
 	}
-	cluster, err := o.cluster()
+	cluster, err := o.Cluster()
 	if err != nil {
 		return err
 	}
-	bar, now := newProgress(o.ErrOut), time.Now().UTC().Truncate(time.Second)
-	world, err := cluster.Read(ctx, local.Options{Namespace: namespace, Drafts: drafts, Listed: bar.add, Now: now})
-	bar.done()
+	bar, now := output.NewProgress(o.ErrOut), time.Now().UTC().Truncate(time.Second)
+	world, err := cluster.Read(ctx, local.Options{Namespace: namespace, Drafts: drafts, Listed: bar.Add, Now: now})
+	bar.Done()
 	if err != nil {
 		return err
 	}
 	d := &document{Time: now, Namespace: namespace, Finished: world.Finished(), Incomplete: world.Notes()}
 	d.Deletions = world.Deletions()
-	if printed, err := o.document(o.Out, d); printed {
+	if printed, err := o.format.Document(o.Out, d); printed {
 		return err
 	}
 	for _, note := range d.Incomplete {
-		o.warn(note)
+		o.Warn(note)
 	}
-	if o.format == "name" {
+	if o.format.Name == "name" {
 		return o.printNames(d)
 	}
 	return o.print(d, world.Governed())
@@ -172,21 +175,21 @@ func (o *reportOptions) print(d *document, governed bool) error {
 func (o *reportOptions) say(text string) { fmt.Fprintln(o.Out, text) }
 
 func (o *reportOptions) printFinished(d *document) error {
-	heading(o.Out, "Finished objects")
-	t := newTable("Namespace", "Resource", "Objects", "Failed", "Oldest", "Etcd", "Created by")
+	output.Heading(o.Out, "Finished objects")
+	t := output.NewTable("Namespace", "Resource", "Objects", "Failed", "Oldest", "Etcd", "Created by")
 	var all local.Finished
 	for _, f := range d.Finished {
 		all.Objects, all.Failed, all.Bytes = all.Objects+f.Objects, all.Failed+f.Failed, all.Bytes+f.Bytes
 		most := 3
-		if o.format == "wide" {
+		if o.format.Name == "wide" {
 			most = len(f.Creators)
 		}
-		t.add(f.Namespace, f.Resource, f.Objects, f.Failed, when(f.Oldest, d.Time), size(f.Bytes), creators(f.Creators, most))
+		t.Add(f.Namespace, f.Resource, f.Objects, f.Failed, output.When(f.Oldest, d.Time), output.Size(f.Bytes), creators(f.Creators, most))
 	}
 	if len(d.Finished) > 1 {
-		t.add("(all)", "", all.Objects, all.Failed, "", size(all.Bytes), "")
+		t.Add("(all)", "", all.Objects, all.Failed, "", output.Size(all.Bytes), "")
 	}
-	return t.print(o.Out, o.format == "wide")
+	return t.Print(o.Out, o.format.Name == "wide")
 }
 
 // creators names the first of those that create objects.
@@ -206,12 +209,12 @@ func creators(all []local.Creator, most int) string {
 }
 
 func (o *reportOptions) printDeletions(d *document) error {
-	heading(o.Out, "What policies delete")
-	t := newTable("Namespace", "Resource", "Policy", "Rule", "Now", "1h", "1d", "7d", "Held")
+	output.Heading(o.Out, "What policies delete")
+	t := output.NewTable("Namespace", "Resource", "Policy", "Rule", "Now", "1h", "1d", "7d", "Held")
 	for _, c := range d.Deletions {
-		t.add(c.Namespace, c.Resource, c.Policy, c.Rule, c.Now, c.Hour, c.Day, c.Week, c.Held)
+		t.Add(c.Namespace, c.Resource, c.Policy, c.Rule, c.Now, c.Hour, c.Day, c.Week, c.Held)
 	}
-	if err := t.print(o.Out, o.format == "wide"); err != nil {
+	if err := t.Print(o.Out, o.format.Name == "wide"); err != nil {
 		return err
 	}
 	o.say("\nNOW, 1H, 1D and 7D: due by then. Each number contains the ones before it.")

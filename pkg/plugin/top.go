@@ -6,26 +6,25 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/output"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
+	"github.com/winnow-dev/winnow/pkg/plugin/top"
 )
 
-// topOptions are those of the command top.
+// topOptions are the flags of kubectl winnow top.
 type topOptions struct {
-	*plugin
-	output
+	*session.Session
+	format              output.Format
 	allNamespaces, once bool
 	interval            time.Duration
 }
 
-func newTop(p *plugin) *cobra.Command {
-	o := &topOptions{plugin: p}
+func newTop(s *session.Session) *cobra.Command {
+	o := &topOptions{Session: s}
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show live, by namespace, what waits, what is due, and how fast it is deleted",
@@ -33,8 +32,8 @@ func newTop(p *plugin) *cobra.Command {
 refresh until you press Ctrl-C. Elsewhere, and with --once or -o, this command prints once.
 
   CANDIDATES  objects that policies decide for
-  DUE         of them, past their time and not yet gone
-  HELD        of those due, what something keeps
+  DUE         candidates that are due but still exist
+  HELD        due objects that Winnow cannot delete now
   CAPACITY    the fullest limit by count: objects, limit, and percent
   RATE        objects deleted per minute, over the last minute. It needs ten seconds to show
   NEXT        when the next candidate becomes due
@@ -64,7 +63,7 @@ and "?" means that it was not read yet. If a reading takes long, the next one wa
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.output.addFlags(cmd, "json", "yaml", "wide")
+	o.format.AddFlag(cmd, "json", "yaml", "wide")
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show all namespaces. This is the default without --namespace.")
 	cmd.Flags().BoolVar(&o.once, "once", false, "Print once, and end.")
 	cmd.Flags().DurationVar(&o.interval, "interval", 2*time.Second, "How often to refresh, at least 1s.")
@@ -74,10 +73,6 @@ and "?" means that it was not read yet. If a reading takes long, the next one wa
 const (
 	// atOnce is how many namespaces one reading takes samples of, and atOnceOnly of a reading that is the only one.
 	atOnce, atOnceOnly = 5, 20
-	// sampleMost is how many candidates of a namespace are read for its limits, and othersMost if no status counts some of them.
-	sampleMost, othersMost = 20, 250
-	// readingMost is how long a reading may take, so that the screen says soon that nobody answers.
-	readingMost = 30 * time.Second
 	// pause is how much longer than a reading takes the next one waits at least.
 	pause = 10
 	// sizeEvery is how often the size of the window is looked at.
@@ -85,96 +80,77 @@ const (
 )
 
 func (o *topOptions) run(ctx context.Context) error {
-	if err := o.validate(); err != nil {
+	if err := o.format.Validate(); err != nil {
 		return err
 	}
 	if o.interval < time.Second {
 		return fmt.Errorf("--interval=%s is too short: use at least 1s", o.interval)
 	}
-	namespace := *o.flags.Namespace
+	namespace := *o.Flags.Namespace
 	if o.allNamespaces {
 		namespace = ""
 	}
-	config, err := o.flags.ToRESTConfig()
+	cluster, said, err := o.Collecting()
 	if err != nil {
 		return err
 	}
-	said := &collected{}
-	config.WarningHandler = said
-	cluster, err := local.New(config)
-	if err != nil {
-		return err
-	}
-	if err := expectWinnow(ctx, cluster, "nothing is deleted"); err != nil {
+	if err := session.ExpectWinnow(ctx, cluster, "nothing is deleted"); err != nil {
 		return err
 	}
 	statuses, err := cluster.StatusReader(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	r := &topReader{statuses: statuses, namespace: namespace, said: said, samples: map[string]sample{}}
-	if s := newScreen(o.Out); s != nil && !o.once && (o.format == "" || o.format == "wide") {
+	r := top.NewReader(statuses, namespace, said)
+	if s := output.NewScreen(o.Out); s != nil && !o.once && (o.format.Name == "" || o.format.Name == "wide") {
 		return o.follow(ctx, r, s)
 	}
 	return o.printOnce(ctx, r)
 }
 
-func (o *topOptions) printOnce(ctx context.Context, r *topReader) error {
-	d, err := r.read(ctx, time.Now(), atOnceOnly, atOnceOnly)
+func (o *topOptions) printOnce(ctx context.Context, r *top.Reader) error {
+	d, err := r.Read(ctx, time.Now(), atOnceOnly, atOnceOnly)
 	if err != nil {
 		return err
 	}
-	if printed, err := o.document(o.Out, d); printed {
+	if printed, err := o.format.Document(o.Out, d); printed {
 		return err
 	}
 	for _, note := range d.Incomplete {
-		o.warn(note)
+		o.Warn(note)
 	}
-	return o.print(d)
-}
-
-// print prints a reading without limits of a window.
-func (o *topOptions) print(d *topDocument) error {
-	if len(d.Rows) == 0 {
-		fmt.Fprintf(o.Out, "No policy that deletes anything %s. To see what lies around: kubectl winnow report\n", gc.InNamespace(d.Namespace))
-		return nil
-	}
-	lines, err := d.table(math.MaxInt, o.format == "wide")
-	for _, l := range lines {
-		fmt.Fprintln(o.Out, l.text)
-	}
-	return err
+	return d.Print(o.Out, o.format.Name == "wide")
 }
 
 // follow shows readings until the context ends, and leaves the last one on the terminal.
-func (o *topOptions) follow(ctx context.Context, r *topReader, s *screen) error {
-	_, height := s.size()
-	d, err := r.read(ctx, time.Now(), height, atOnce)
+func (o *topOptions) follow(ctx context.Context, r *top.Reader, s *output.Screen) error {
+	_, height := s.Size()
+	d, err := r.Read(ctx, time.Now(), height, atOnce)
 	if err != nil {
 		return err
 	}
 	func() {
-		s.open()
-		defer s.close()
+		s.Open()
+		defer s.Close()
 		err = o.refresh(ctx, r, s, &d)
 	}()
 	if err != nil {
 		return err
 	}
-	return o.print(d)
+	return d.Print(o.Out, o.format.Name == "wide")
 }
 
 // refresh draws readings until the context ends. d is the last one that succeeded.
-func (o *topOptions) refresh(ctx context.Context, r *topReader, s *screen, d **topDocument) error {
+func (o *topOptions) refresh(ctx context.Context, r *top.Reader, s *output.Screen, d **top.Document) error {
 	ticker := time.NewTicker(sizeEvery)
 	defer ticker.Stop()
 	next, drawnWidth, drawnHeight := time.Now().Add(o.interval), 0, 0
 	var failure error
 	for {
-		width, height := s.size()
+		width, height := s.Size()
 		if began := time.Now(); !began.Before(next) {
-			var now *topDocument
-			if now, failure = r.read(ctx, began, (*d).rowsIn(height), atOnce); failure == nil {
+			var now *top.Document
+			if now, failure = r.Read(ctx, began, (*d).RowsIn(height), atOnce); failure == nil {
 				*d = now
 			}
 			next = time.Now().Add(max(o.interval-time.Since(began), pause*time.Since(began)))
@@ -185,11 +161,11 @@ func (o *topOptions) refresh(ctx context.Context, r *topReader, s *screen, d **t
 		}
 		if width != drawnWidth || height != drawnHeight {
 			title := fmt.Sprintf("%s, every %s. To stop, press Ctrl-C.", (*d).Time.Format(time.RFC3339), o.interval)
-			lines, err := (*d).frame(title, failure, o.format == "wide", width, height)
+			lines, err := (*d).Frame(title, failure, o.format.Name == "wide", width, height)
 			if err != nil {
 				return err
 			}
-			s.draw(lines)
+			s.Draw(lines)
 			drawnWidth, drawnHeight = width, height
 		}
 		select {
@@ -198,94 +174,4 @@ func (o *topOptions) refresh(ctx context.Context, r *topReader, s *screen, d **t
 		case <-ticker.C:
 		}
 	}
-}
-
-// topReader makes readings.
-type topReader struct {
-	statuses  *local.StatusReader
-	namespace string
-	said      *collected
-	history   history
-	samples   map[string]sample
-}
-
-// sample is what a namespace had when a sample of it was taken last.
-type sample struct {
-	at       time.Time
-	capacity *fullness
-}
-
-// read makes a reading, and takes samples of at most so many namespaces among the first rows.
-func (r *topReader) read(ctx context.Context, now time.Time, rowsShown, most int) (*topDocument, error) {
-	ctx, cancel := context.WithTimeout(ctx, readingMost)
-	defer cancel()
-	r.said.texts = nil
-	statuses, err := r.statuses.Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	d := &topDocument{Time: now.UTC().Truncate(time.Second), Namespace: r.namespace, Rows: usagesOf(statuses)}
-	if r.namespace != "" {
-		err = r.readNamespace(ctx, d)
-	} else {
-		sortUsages(d.Rows)
-		err = r.takeSamples(ctx, now, d.Rows[:min(rowsShown, len(d.Rows))], most)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for i := range d.Rows {
-		if s, ok := r.samples[d.Rows[i].Namespace]; ok && r.namespace == "" && d.Rows[i].ClusterPolicy == "" {
-			d.Rows[i].sampled, d.Rows[i].Capacity = true, s.capacity
-		}
-	}
-	d.backlog = r.history.add(now, statuses, d.Rows)
-	d.Total = total(d.Rows)
-	slices.Sort(r.said.texts)
-	d.Incomplete = append(slices.Clone(r.statuses.Notes()), slices.Compact(r.said.texts)...)
-	return d, nil
-}
-
-// readNamespace completes the only row.
-func (r *topReader) readNamespace(ctx context.Context, d *topDocument) error {
-	if !r.statuses.MaySample() {
-		return nil
-	}
-	candidates, more, err := r.statuses.Sample(ctx, r.namespace, othersMost)
-	if err != nil {
-		return err
-	}
-	if len(d.Rows) == 0 {
-		d.Rows = []usage{{Namespace: r.namespace}}
-	}
-	u := &d.Rows[0]
-	u.addSample(candidates)
-	if u.addOthers(candidates, more); u.Candidates == 0 && len(u.policies) == 0 {
-		d.Rows = []usage{}
-	}
-	return nil
-}
-
-// takeSamples looks for limits where that is the longest time ago.
-func (r *topReader) takeSamples(ctx context.Context, now time.Time, rows []usage, most int) error {
-	if !r.statuses.MaySample() {
-		return nil
-	}
-	var names []string
-	for i := range rows {
-		if rows[i].ClusterPolicy == "" {
-			names = append(names, rows[i].Namespace)
-		}
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return r.samples[a].at.Compare(r.samples[b].at) })
-	for _, name := range names[:min(most, len(names))] {
-		candidates, _, err := r.statuses.Sample(ctx, name, sampleMost)
-		if err != nil {
-			return err
-		}
-		var u usage
-		u.addSample(candidates)
-		r.samples[name] = sample{now, u.Capacity}
-	}
-	return nil
 }

@@ -9,19 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-dev/winnow/pkg/plugin/files"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 )
 
-// uiOptions are those of the command ui.
+// uiOptions are the flags of kubectl winnow ui.
 type uiOptions struct {
-	*plugin
-	files
+	*session.Session
+	files         files.Flag
 	port          uint16
 	allNamespaces bool
 }
 
-func newUI(p *plugin) *cobra.Command {
-	o := &uiOptions{plugin: p}
+func newUI(s *session.Session) *cobra.Command {
+	o := &uiOptions{Session: s}
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show everything on a page in your browser",
@@ -51,16 +53,16 @@ The cluster does not need Winnow. Without Winnow, or with -f, this command decid
 	cmd.Flags().Uint16Var(&o.port, "port", 0, "Port on 127.0.0.1. 0 is a free one.")
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false,
 		"Begin with all namespaces. This is the default if you may list them and do not use -n.")
-	o.files.addFlags(cmd, "Files with policies to try, or - for standard input. Each counts as if its mode were Enforce.")
+	o.files.AddFlag(cmd, "Files with policies to try, or - for standard input. Each counts as if its mode were Enforce.")
 	return cmd
 }
 
 func (o *uiOptions) run(ctx context.Context) error {
-	namespace, err := o.namespace()
+	namespace, err := o.Namespace()
 	if err != nil {
 		return err
 	}
-	drafts, err := o.drafts(ctx, o.In, namespace)
+	drafts, err := o.files.Read(ctx, o.In, namespace)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/holds"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 )
 
@@ -24,7 +25,7 @@ func (s *uiSource) Policies(ctx context.Context, namespace string) ([]ui.Policy,
 	if err := checkNamespace(namespace); err != nil {
 		return nil, nil, err
 	}
-	cluster, said, err := s.collecting()
+	cluster, said, err := s.Collecting()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +54,7 @@ func (s *uiSource) Policies(ctx context.Context, namespace string) ([]ui.Policy,
 			return nil, nil, err
 		}
 	}
-	return out, append(notes, said.few()...), nil
+	return out, append(notes, said.Few()...), nil
 }
 
 // storedPolicy is a policy of either kind.
@@ -89,7 +90,7 @@ func stopped(suspend bool, s *v1alpha1.CleanupPolicyStatus) bool {
 // holdsOf returns what waits for approval by a policy, or by another one.
 func holdsOf(m *metav1.ObjectMeta, s *v1alpha1.CleanupPolicyStatus) ([]ui.Hold, error) {
 	of := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
-	waiting, err := (&held{of, m.ResourceVersion, m.Annotations, s.Holds}).waiting()
+	waiting, err := holds.Of(m, s).Waiting()
 	var out []ui.Hold
 	for i := range waiting {
 		h := &waiting[i]

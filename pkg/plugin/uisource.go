@@ -20,16 +20,19 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	"github.com/winnow-dev/winnow/pkg/plugin/explain"
+	"github.com/winnow-dev/winnow/pkg/plugin/files"
+	"github.com/winnow-dev/winnow/pkg/plugin/holds"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
 // uiSource answers the page with what the other commands do.
 type uiSource struct {
-	*plugin
-	// begin is the namespace of the first answers, all those that the caller may list if it is nil, and home that of the kubeconfig.
+	*session.Session
+	// begin is the namespace of the first answers; if nil, all namespaces that the caller may list. home is the namespace of the kubeconfig.
 	begin  *string
 	home   string
 	drafts local.Drafts
@@ -43,19 +46,19 @@ type uiSource struct {
 var _ ui.Source = (*uiSource)(nil)
 
 func newUISource(o *uiOptions, namespace string, drafts local.Drafts) *uiSource {
-	s := &uiSource{plugin: o.plugin, home: namespace, drafts: drafts}
+	s := &uiSource{Session: o.Session, home: namespace, drafts: drafts}
 	switch {
 	case o.allNamespaces:
 		s.begin = new("")
-	case o.flags.Namespace != nil && *o.flags.Namespace != "":
+	case o.Flags.Namespace != nil && *o.Flags.Namespace != "":
 		s.begin = &namespace
 	}
 	return s
 }
 
 // decides returns a cluster, whether its server decides, and the warnings that it sends.
-func (s *uiSource) decides(ctx context.Context) (*local.Cluster, bool, *collected, error) {
-	cluster, said, err := s.collecting()
+func (s *uiSource) decides(ctx context.Context) (*local.Cluster, bool, *session.Collected, error) {
+	cluster, said, err := s.Collecting()
 	if err != nil {
 		return nil, false, nil, err
 	}
@@ -68,7 +71,7 @@ func (s *uiSource) decides(ctx context.Context) (*local.Cluster, bool, *collecte
 
 // Place implements ui.Source.
 func (s *uiSource) Place(ctx context.Context) (ui.Place, error) {
-	cluster, err := s.cluster()
+	cluster, err := s.Cluster()
 	if err != nil {
 		return ui.Place{}, err
 	}
@@ -98,10 +101,10 @@ func (s *uiSource) Place(ctx context.Context) (ui.Place, error) {
 
 // context returns the name of the context of the flags, or of the kubeconfig.
 func (s *uiSource) context() (string, error) {
-	if name := s.flags.Context; name != nil && *name != "" {
+	if name := s.Flags.Context; name != nil && *name != "" {
 		return *name, nil
 	}
-	raw, err := s.flags.ToRawKubeConfigLoader().RawConfig()
+	raw, err := s.Flags.ToRawKubeConfigLoader().RawConfig()
 	return raw.CurrentContext, err
 }
 
@@ -117,7 +120,7 @@ func (s *uiSource) Read(ctx context.Context, namespace string, add func(*v1alpha
 	if server {
 		s.remember(nil, "")
 		err := readServer(ctx, cluster, namespace, add)
-		return ui.Reading{Notes: said.few()}, err
+		return ui.Reading{Notes: said.Few()}, err
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	world, err := cluster.Read(ctx, local.Options{Namespace: namespace, Drafts: s.draftsIn(namespace), Now: now})
@@ -125,7 +128,7 @@ func (s *uiSource) Read(ctx context.Context, namespace string, add func(*v1alpha
 		return ui.Reading{}, err
 	}
 	s.remember(world, namespace)
-	return ui.Reading{Notes: append(world.Notes(), said.few()...), Finished: world.Finished()}, world.EachCandidate(ctx, add)
+	return ui.Reading{Notes: append(world.Notes(), said.Few()...), Finished: world.Finished()}, world.EachCandidate(ctx, add)
 }
 
 // remember remembers what was listed, so that an explanation need not list it again.
@@ -216,34 +219,34 @@ func checkNamespace(name string) error {
 }
 
 // Explain implements ui.Source.
-func (s *uiSource) Explain(ctx context.Context, o local.Object) (ui.Explanation, error) {
+func (s *uiSource) Explain(ctx context.Context, o local.Object) (explain.Words, error) {
 	if err := checkNamespace(o.Namespace); err != nil {
-		return ui.Explanation{}, err
+		return explain.Words{}, err
 	}
 	now := time.Now()
 	candidate, lines, err := s.candidateOf(ctx, o, now)
 	if err != nil {
-		return ui.Explanation{}, err
+		return explain.Words{}, err
 	}
 	native, err := s.nativeOf(ctx, o)
 	if err != nil {
-		return ui.Explanation{}, err
+		return explain.Words{}, err
 	}
-	e := explanation{object: o, candidate: candidate, lines: lines, native: native, now: now}
-	return *e.words(), nil
+	e := explain.Explanation{Object: o, Candidate: candidate, Lines: lines, Native: native, Now: now}
+	return *e.Words(), nil
 }
 
-// candidateOf is candidate, but does not list again what was listed for the table.
+// candidateOf is like Candidate, but does not list again what was listed for the table.
 func (s *uiSource) candidateOf(ctx context.Context, o local.Object, now time.Time) (*v1alpha1.CleanupCandidate, []string, error) {
 	if world := s.remembered(o.Namespace); world != nil {
 		return world.Candidate(ctx, o)
 	}
-	return s.candidate(ctx, o, s.draftsIn(o.Namespace), now)
+	return s.Candidate(ctx, o, s.draftsIn(o.Namespace), now)
 }
 
 // nativeOf says what controllers of Kubernetes delete, if the caller may read the object.
 func (s *uiSource) nativeOf(ctx context.Context, o local.Object) ([]string, error) {
-	cluster, err := s.cluster()
+	cluster, err := s.Cluster()
 	if err != nil {
 		return nil, err
 	}
@@ -253,13 +256,13 @@ func (s *uiSource) nativeOf(ctx context.Context, o local.Object) ([]string, erro
 	} else if !may {
 		return []string{"you may not read the object, so this does not say what controllers of Kubernetes do"}, nil
 	}
-	t, err := s.objectIn(o.Namespace, o.Resource, o.Name)
+	t, err := s.ObjectIn(o.Namespace, o.Resource, o.Name)
 	if apierrors.IsNotFound(err) {
 		return []string{"the object is gone"}, nil
 	} else if err != nil {
 		return nil, err
 	}
-	return s.native(ctx, t)
+	return s.Native(ctx, t)
 }
 
 // Preview implements ui.Source.
@@ -268,10 +271,10 @@ func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Prev
 		namespace = s.home
 	}
 	var drafts local.Drafts
-	if err := addDrafts(ctx, &drafts, []byte(text), namespace); err != nil {
+	if err := files.Add(ctx, &drafts, []byte(text), namespace); err != nil {
 		return ui.Preview{Errors: fieldErrors(err)}, nil
 	}
-	policies, err := onlyPolicies(drafts, "FILENAME")
+	policies, err := files.OnlyPolicies(drafts, "FILENAME")
 	if err == nil && len(policies) != 1 {
 		err = errors.New("write one policy")
 	}
@@ -291,14 +294,14 @@ func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Prev
 				draft.Namespace, v1alpha1.Resource("cleanupreviews"))
 		}
 	}
-	review, warnings, err := reviewOf(ctx, cluster, draft, server)
+	review, warnings, err := cluster.ReviewBy(ctx, server, draft)
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return ui.Preview{Errors: fieldErrors(err)}, nil
 	case err != nil:
 		return ui.Preview{}, err
 	}
-	return ui.Preview{Namespace: draft.Namespace, Name: draft.Name, Review: &review.Status, Warnings: append(warnings, said.few()...)}, nil
+	return ui.Preview{Namespace: draft.Namespace, Name: draft.Name, Review: &review.Status, Warnings: append(warnings, said.Few()...)}, nil
 }
 
 // fieldErrors returns what is wrong with a policy, by field as far as that is known.
@@ -321,19 +324,15 @@ func (s *uiSource) Approve(ctx context.Context, policy types.NamespacedName, ids
 	if err := checkNamespace(policy.Namespace); err != nil {
 		return err
 	}
-	config, err := s.flags.ToRESTConfig()
+	client, err := s.Winnow()
 	if err != nil {
 		return err
 	}
-	clients, err := versioned.NewForConfig(config)
+	stored, err := holds.Read(ctx, client, policy)
 	if err != nil {
 		return err
 	}
-	stored, err := policyNamed(ctx, clients.GcV1alpha1(), policy)
-	if err != nil {
-		return err
-	}
-	waiting, err := stored.waiting()
+	waiting, err := stored.Waiting()
 	if err != nil {
 		return err
 	}
@@ -343,28 +342,5 @@ func (s *uiSource) Approve(ctx context.Context, policy types.NamespacedName, ids
 				fmt.Errorf("hold %q does not wait for approval by this policy any more; refresh the page", id))
 		}
 	}
-	return approve(ctx, clients.GcV1alpha1(), policy, ids)
-}
-
-// warningsMost is how many different warnings the page shows.
-const warningsMost = 10
-
-// few returns the different warnings of all pages of a list, at most warningsMost. Each page counts other hidden candidates.
-func (c *collected) few() []string {
-	different, hidden := sets.New[string](), map[string]int{}
-	for _, text := range c.texts {
-		if n, permissions, ok := gc.ParseHiddenCandidates(text); ok {
-			hidden[permissions] += n
-		} else {
-			different.Insert(text)
-		}
-	}
-	for permissions, n := range hidden {
-		different.Insert(gc.HiddenCandidates(n, permissions))
-	}
-	out := sets.List(different)
-	if more := len(out) - warningsMost; more > 0 {
-		out = append(out[:warningsMost], fmt.Sprintf("%d more warnings", more))
-	}
-	return out
+	return holds.Approve(ctx, client, policy, ids)
 }

@@ -37,7 +37,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/pki"
 )
 
-// Name is that of the APIService.
+// Name is the name of the APIService.
 const Name = "v1alpha1." + gc.GroupName
 
 type ownerReference = applymetav1.OwnerReferenceApplyConfiguration

@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says which Winnow this is. It stands apart from k8s.io/component-base/version on purpose: there the
-// Kubernetes libraries look up their own version, at which they evaluate their feature gates.
+// Package version says which Winnow this is. It is separate from k8s.io/component-base/version on purpose: there the Kubernetes libraries
+// look up their own version, at which they evaluate their feature gates.
 package version
 
 import (

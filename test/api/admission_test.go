@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestNamespaceLifecycle(t *testing.T) {
@@ -19,7 +18,7 @@ func TestNamespaceLifecycle(t *testing.T) {
 	for i := range 5 {
 		p.create(fmt.Sprintf("p%d", i), `{ttlAfterFinished: 1h}`)
 	}
-	kubectl(t, "delete", "namespace", p.id, "--timeout=60s")
+	kubectl(t, "delete", "namespace", p.id, "--timeout=5m")
 	contains(t, refused(t, "", "get", "namespace", p.id), "not found")
 	kubectl(t, "create", "namespace", p.id)
 	if left := kubectl(t, "get", "cup,storedcleanuppolicies.internal.gc.winnow.dev", "-n", p.id, "-o", "name"); left != "" {
@@ -47,7 +46,7 @@ metadata: {name: NAME}
 spec: {policyName: NAME, validationActions: [Deny]}
 `), "apply", "-f", "-")
 		unlucky := p.manifest("a", `{ttlAfterFinished: 13h}`)
-		eventually(t, 30*time.Second, func(ctx context.Context) error {
+		eventually(t, func(ctx context.Context) error {
 			_, stderr, err := shared.KubectlStdin(ctx, unlucky, "create", "--dry-run=server", "-f", "-")
 			if err == nil || !strings.Contains(stderr, "thirteen hours bring bad luck") {
 				return fmt.Errorf("not refused by the policy: %s %v", stderr, err)
@@ -59,7 +58,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 	})
 }
 
-// TestRoles: who may edit or view a namespace may edit or view its policies, and nobody but Winnow writes a status.
+// TestRoles: users who may edit or view a namespace may edit or view its policies, and nobody but Winnow writes a status.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	p := scoped(t, ofNamespace)
@@ -73,12 +72,12 @@ func TestRoles(t *testing.T) {
 		}
 		as[role] = []string{"--kubeconfig", path, "-n", ns}
 		kubectl(t, "create", "rolebinding", role, "-n", ns, "--clusterrole="+role, "--user="+user)
-		eventually(t, 30*time.Second, func(ctx context.Context) error { // the roles are aggregated, and denials cached
+		eventually(t, func(ctx context.Context) error { // the roles are aggregated, and denials cached
 			_, _, err := shared.Kubectl(ctx, append(as[role], "get", "cup")...)
 			return err
 		})
 	}
-	eventually(t, 30*time.Second, func(ctx context.Context) error {
+	eventually(t, func(ctx context.Context) error {
 		_, _, err := shared.KubectlStdin(ctx, p.manifest("a", `{ttlAfterFinished: 1h}`), append(as["edit"], "apply", "-f", "-")...)
 		return err
 	})

@@ -127,7 +127,7 @@ func TestWait(t *testing.T) {
 		contains(t, refused(t, "", p.on("wait", "a", "--for=condition=Ready", "--timeout=1s")...), "timed out")
 		done := make(chan error, 1)
 		go func() {
-			_, _, err := shared.Kubectl(context.WithoutCancel(t.Context()), p.on("wait", "a", "--for=condition=Ready", "--timeout=30s")...)
+			_, _, err := shared.Kubectl(context.WithoutCancel(t.Context()), p.on("wait", "a", "--for=condition=Ready", "--timeout=5m")...)
 			done <- err
 		}()
 		kubectl(t, p.on("patch", "a", "--subresource=status", "--type=merge", "-p", condition("Ready", "True"))...)
@@ -136,7 +136,7 @@ func TestWait(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(waitMost):
 			t.Error("kubectl wait does not end")
 		}
 		contains(t, kubectl(t, p.on("wait", "a", "--for=jsonpath={.spec.mode}=Enforce")...), "condition met")

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
 )
 
 // holds has the status of a policy tell of a hold with the ID 5f3c, in the namespace of the scope or in all of them.
@@ -118,7 +117,7 @@ func (p scope) aheadOfTime(role string, as func(args ...string) string) {
 	annotation := "gc.winnow.dev/approved-hold=" + strings.Join(ids, ",")
 	refused := []string{"metadata.annotations[gc.winnow.dev/approved-hold]", "is not the ID of a hold of this policy", "5f3c (7 in "}
 	inTime := func(args []string) (stderr string) {
-		eventually(p.t, time.Minute, func(context.Context) error {
+		eventually(p.t, func(context.Context) error {
 			if stderr = as(args...); strings.Contains(stderr, "(ServiceUnavailable)") {
 				return errors.New(stderr)
 			}

@@ -139,7 +139,7 @@ func (p scope) awaitRight(who, right string) {
 		attributes.Namespace = p.id
 	}
 	reviews := kubernetes.NewForConfigOrDie(shared.RESTConfig()).AuthorizationV1().SubjectAccessReviews()
-	eventually(p.t, 30*time.Second, func(ctx context.Context) error {
+	eventually(p.t, func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{User: who, ResourceAttributes: attributes},
 		}
@@ -184,7 +184,7 @@ func (p scope) refusedFor(doing string, err error, rights ...string) {
 	}
 }
 
-// TestAuthor: who may write policies and not delete Pods cannot have Pods deleted by a policy, in whichever way it is written.
+// TestAuthor: a user who may write policies and not delete Pods cannot have Pods deleted by a policy, in whichever way it is written.
 func TestAuthor(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		for name, lacking := range map[string][]string{
@@ -269,7 +269,7 @@ func TestRightsWithdrawn(t *testing.T) {
 		p.refusedFor("an approval with all rights", patch(approve))
 
 		p.withdraw("author-rights")
-		eventually(t, time.Minute, func(context.Context) error { // that they were allowed is remembered for some seconds
+		eventually(t, func(context.Context) error { // that they were allowed is remembered for some seconds
 			if err := apply("first", p.object("a", `{ttlAfterFinished: 3h}`), metav1.DryRunAll); !apierrors.IsForbidden(err) {
 				return fmt.Errorf("still allowed: %v", err)
 			}
@@ -314,8 +314,8 @@ func TestRightsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestNamespaceAdminAndClusterPolicies: who may delete everything in a namespace can write no cluster policy, and if they were
-// let, none that deletes.
+// TestNamespaceAdminAndClusterPolicies: a user who may delete everything in a namespace can write no cluster policy, and if they were let,
+// none that deletes.
 func TestNamespaceAdminAndClusterPolicies(t *testing.T) {
 	t.Parallel()
 	team, p := namespace(t), scoped(t, ofCluster)
@@ -330,7 +330,7 @@ func TestNamespaceAdminAndClusterPolicies(t *testing.T) {
 
 	kubectl(t, "create", "clusterrolebinding", p.id, "--clusterrole=winnow-operator", "--user="+team+"-admin")
 	p.awaitRight(team+"-admin", "create clustercleanuppolicies.gc.winnow.dev")
-	eventually(t, 30*time.Second, func(ctx context.Context) error { // that the answer was no is remembered
+	eventually(t, func(ctx context.Context) error { // that the answer was no is remembered
 		_, stderr, err := shared.KubectlStdin(ctx, p.manifest("a", `{ttlAfterFinished: 1h}`), "create", "--kubeconfig", path, "-f", "-")
 		if want := "kubectl auth can-i delete pods --all-namespaces"; err == nil || !strings.Contains(stderr, want) {
 			return fmt.Errorf("got %s %v, want %s", stderr, err, want)
@@ -339,7 +339,7 @@ func TestNamespaceAdminAndClusterPolicies(t *testing.T) {
 	})
 }
 
-// TestRightsOnWhatWasReached: who may delete Pods alone may neither drop nor replace a rule that keeps Jobs, nor delete the policy.
+// TestRightsOnWhatWasReached: a user who may delete only Pods may neither drop nor replace a rule that keeps Jobs, nor delete the policy.
 func TestRightsOnWhatWasReached(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		who := p.writer("author", false, "delete pods", "list pods", "delete "+p.plural+".gc.winnow.dev")
@@ -366,7 +366,7 @@ func TestRightsOnWhatWasReached(t *testing.T) {
 	})
 }
 
-// TestRightsToRestrain: who may delete nothing may stop and restrain everything, but neither release that nor shorten what others
+// TestRightsToRestrain: a user who may delete nothing may stop and restrain everything, but neither release that nor shorten what others
 // have granted.
 func TestRightsToRestrain(t *testing.T) {
 	t.Parallel()
@@ -407,7 +407,7 @@ func (p scope) refusedAtLeastFor(doing string, err error, rights ...string) {
 	}
 }
 
-// TestGuardrailsReachWhatOthersName: who may not delete Workflows cannot shorten what policies keep of them.
+// TestGuardrailsReachWhatOthersName: a user who may not delete Workflows cannot shorten how long policies keep them.
 func TestGuardrailsReachWhatOthersName(t *testing.T) {
 	t.Parallel()
 	team := scoped(t, ofNamespace)

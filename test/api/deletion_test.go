@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +38,8 @@ func (p scope) deletes(who author, name string, lacking ...string) {
 	}
 }
 
-// TestRightsToDelete: who may not delete what a policy keeps may not delete the policy, in whichever way. What keeps nothing takes no rights.
+// TestRightsToDelete: a user who may not delete what a policy keeps may not delete the policy, in whichever way. A policy that keeps
+// nothing takes no rights.
 func TestRightsToDelete(t *testing.T) {
 	forEachKind(t, func(_ *testing.T, p scope) {
 		jobs, pods := []string{"delete jobs.batch", "list jobs.batch"}, []string{"delete pods", "list pods"}
@@ -65,7 +65,7 @@ func TestRightsToDelete(t *testing.T) {
 	})
 }
 
-// TestRightsToDeleteGuardrails: who may delete nothing may not delete what stops or restrains everything either.
+// TestRightsToDeleteGuardrails: a user who may delete nothing may not delete a policy that stops or restrains everything either.
 func TestRightsToDeleteGuardrails(t *testing.T) {
 	t.Parallel()
 	p := scoped(t, ofCluster)
@@ -105,7 +105,7 @@ func TestNobodyHindersControllers(t *testing.T) {
 		namespaced.create(name, spec)
 	}
 	namespaced.asANewerVersion("newer", `"ttlAfterFinished"`, `"schedule":"0 3 * * *","ttlAfterFinished"`)
-	kubectl(t, "delete", "namespace", namespaced.id, "--timeout=60s")
+	kubectl(t, "delete", "namespace", namespaced.id, "--timeout=5m")
 
 	for _, k := range []kind{ofNamespace, ofCluster} {
 		t.Run(k.short, func(t *testing.T) {
@@ -129,7 +129,7 @@ func (p scope) isCollected() {
 	p.create("owned", `{rules: [{name: a, ttl: never}]}`)
 	p.asANewerVersion("owned", `"metadata":{`,
 		`"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"gone","uid":"4b7e2f6c-5d55-4a5c-8f0f-3f0d4d1c9a11"}],`)
-	eventually(p.t, 2*time.Minute, func(ctx context.Context) error {
+	eventually(p.t, func(ctx context.Context) error {
 		if _, err := p.client().Get(ctx, p.called("owned"), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the garbage collector has not deleted it: %v", err)
 		}

@@ -78,7 +78,7 @@ var (
 	ofCluster   = kind{"clustercleanuppolicies", "clustercleanuppolicy", "ccup", "ClusterCleanupPolicy", false}
 )
 
-// scope is where a test has its policies of a kind to itself: its own namespace, or else names and a label of its own.
+// scope is where a test has its policies of a kind to itself: its own namespace, or else its own names and label.
 type scope struct {
 	kind
 	t  *testing.T
@@ -210,11 +210,14 @@ func lines(text string) [][]string {
 	return rows
 }
 
+// waitMost is how long something may take that is not measured.
+const waitMost = 5 * time.Minute
+
 // eventually asks until the answer is nil; the last answer explains the failure.
-func eventually(t *testing.T, timeout time.Duration, ask func(context.Context) error) {
+func eventually(t *testing.T, ask func(context.Context) error) {
 	t.Helper()
 	last := errors.New("not asked")
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, waitMost, true, func(ctx context.Context) (bool, error) {
 		last = ask(ctx)
 		return last == nil, nil
 	})

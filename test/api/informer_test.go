@@ -106,9 +106,9 @@ func (m *anotherModule) read(lines io.Reader) {
 }
 
 // eventually waits until what each of its informers knows is as it should be.
-func (m *anotherModule) eventually(t *testing.T, timeout time.Duration, check func(policies map[string]servedPolicy) error) {
+func (m *anotherModule) eventually(t *testing.T, check func(policies map[string]servedPolicy) error) {
 	t.Helper()
-	eventually(t, timeout, func(context.Context) error {
+	eventually(t, func(context.Context) error {
 		m.lock.Lock()
 		defer m.lock.Unlock()
 		for informer, policies := range m.known {
@@ -131,12 +131,12 @@ func (p scope) key(name string) string {
 	return p.called(name)
 }
 
-// isFollowedByAnotherModule: informers of a module that has nothing of Winnow but its generated code list and watch what is not
-// understood beside all else.
+// isFollowedByAnotherModule: informers of a module that has nothing of Winnow except its generated code list and watch everything, also
+// what is not understood.
 func (p scope) isFollowedByAnotherModule() {
 	p.t.Helper()
 	m := p.follow()
-	m.eventually(p.t, 30*time.Second, func(policies map[string]servedPolicy) error {
+	m.eventually(p.t, func(policies map[string]servedPolicy) error {
 		for _, name := range []string{"field", "retyped", "version"} {
 			if policies[p.key(name)].Annotations["gc.winnow.dev/unreadable"] == "" {
 				return fmt.Errorf("%s is not marked: %+v", name, policies[p.key(name)])
@@ -149,9 +149,9 @@ func (p scope) isFollowedByAnotherModule() {
 	})
 	p.asANewerVersion("field", `"cron"`, `"seen":true,"cron"`)
 	kubectl(p.t, p.on("annotate", "whole", "--overwrite", "example.com/note=watched")...)
-	kubectl(p.t, p.on("delete", "retyped", "--timeout=10s")...)
+	kubectl(p.t, p.on("delete", "retyped", "--timeout=5m")...)
 	version := p.get("field").ResourceVersion
-	m.eventually(p.t, 10*time.Second, func(policies map[string]servedPolicy) error {
+	m.eventually(p.t, func(policies map[string]servedPolicy) error {
 		field, whole := policies[p.key("field")], policies[p.key("whole")]
 		if field.ResourceVersion != version || whole.Annotations["example.com/note"] != "watched" {
 			return fmt.Errorf("the watch brought %+v, want version %s, and %+v", field, version, whole)

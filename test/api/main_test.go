@@ -57,7 +57,7 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 }
 
 // schemaPublished returns nil once kubectl finds the schema of Winnow at kube-apiserver, which publishes it a moment after it passes requests
-// on. Before that, kubectl validates by itself, in words of its own.
+// on. Before that, kubectl validates by itself, with other messages.
 func schemaPublished(ctx context.Context) error {
 	for _, kind := range []string{"CleanupPolicy", "ClusterCleanupPolicy", "ResourceLifecycle"} {
 		wrong := fmt.Sprintf(

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,8 +69,8 @@ func warnings(t *testing.T, manifest string) string {
 	return warned
 }
 
-// TestServedResources: who names a resource is told what the cluster serves, and who writes expressions what does not fit its schema. It
-// runs alone, because Winnow may not list the resource, and warns of that in all forecasts for these namespaces.
+// TestServedResources: a policy's author is warned about resources that the cluster does not serve, and about expressions that do not fit
+// the schema. It runs alone, because Winnow may not list the resource, and warns of that in all forecasts for these namespaces.
 func TestServedResources(t *testing.T) {
 	team := "served-resources"
 	kubectl(t, "create", "namespace", team)
@@ -87,7 +86,7 @@ spec: {mode: Preview, namespaceSelector: {matchLabels: {a: b}}, guardrails: {cei
 		"ingressclasses.networking.k8s.io":               "is cluster-scoped, and Winnow deletes only objects in namespaces",
 		"localsubjectaccessreviews.authorization.k8s.io": `does not support the verb "list"`,
 	} {
-		eventually(t, 30*time.Second, func(context.Context) error { // The controller has to read what the cluster serves first.
+		eventually(t, func(context.Context) error { // The controller has to read what the cluster serves first.
 			_, stderr, err := shared.KubectlStdin(t.Context(), policy(resource), "create", "--dry-run=server", "-f", "-")
 			if err == nil {
 				return fmt.Errorf("%s is not refused: %s", resource, stderr)
@@ -107,7 +106,7 @@ spec: {mode: Preview, namespaceSelector: {matchLabels: {a: b}}, guardrails: {cei
 	contains(t, warnings(t, lifecycle("ingressclasses.networking.k8s.io", succeeds)), "the lifecycle has no effect", "is cluster-scoped")
 
 	define(t, widgetDefinition)
-	eventually(t, 30*time.Second, func(context.Context) error {
+	eventually(t, func(context.Context) error {
 		if warned := warnings(t, policy(widgets)); warned != "" {
 			return fmt.Errorf("warned of %s", warned)
 		}
@@ -118,7 +117,7 @@ spec: {mode: Preview, namespaceSelector: {matchLabels: {a: b}}, guardrails: {cei
 	}
 	const misfit = "Warning: spec.finished.succeeded does not fit the schema of " + widgets +
 		": 1:14: undefined field 'outcome'. Objects for which it fails are kept"
-	eventually(t, 30*time.Second, func(context.Context) error { // The schema is published some time after the resource is served.
+	eventually(t, func(context.Context) error { // The schema is published some time after the resource is served.
 		manifest := lifecycle(widgets, "object.status.outcome == 'Good'")
 		_, warned, err := shared.KubectlStdin(t.Context(), manifest, "replace", "--dry-run=server", "-f", "-")
 		if err != nil || !strings.Contains(warned, misfit) {
@@ -180,7 +179,7 @@ func TestAuthorOfALifecycle(t *testing.T) {
 		p.awaitRight(who.name, right)
 	}
 	// Winnow asks again ten seconds after it was told that somebody lacks a right.
-	eventually(t, 30*time.Second, func(context.Context) error { return apply("true") })
+	eventually(t, func(context.Context) error { return apply("true") })
 	if err := who.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}

@@ -58,7 +58,7 @@ func TestShutdown(t *testing.T) {
 	}
 	w := watchReplica(t, replica, p.id)
 	p.create("a", `{ttlAfterFinished: 1h}`)
-	if event, _ := next(t, w, 10*time.Second, false); event != watch.Added {
+	if event, _ := next(t, w, false); event != watch.Added {
 		t.Errorf("got %s", event)
 	}
 	if err := replica.Stop(); err != nil {
@@ -104,7 +104,7 @@ func TestProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, time.Minute, func(context.Context) error { // The right takes a moment to be known.
+		eventually(t, func(context.Context) error { // The right takes a moment to be known.
 			response, err := client.Get(config.Host + "/debug/pprof/heap?debug=1")
 			if err != nil {
 				return err
@@ -180,7 +180,7 @@ func TestRefusesToStart(t *testing.T) {
 			if replica.Process.Wait() == nil {
 				t.Errorf("%s: exit status 0", name)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(waitMost):
 			t.Errorf("%s: it runs", name)
 			continue
 		}

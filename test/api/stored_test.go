@@ -27,13 +27,13 @@ func TestStoredFormIsDeleted(t *testing.T) {
 		stored.short = p.storedForm()
 		for _, cascade := range []string{"background", "foreground", "orphan"} {
 			p.create(cascade, `{ttlAfterFinished: 1h}`)
-			kubectl(t, stored.on("delete", cascade, "--cascade="+cascade, "--timeout=30s")...)
+			kubectl(t, stored.on("delete", cascade, "--cascade="+cascade, "--timeout=5m")...)
 			contains(t, refused(t, "", p.on("get", cascade)...), "not found")
 		}
 		if p.namespaced {
 			p.create("last", `{ttlAfterFinished: 1h}`)
 			kubectl(t, stored.on("delete", "last", "--cascade=foreground", "--wait=false")...)
-			kubectl(t, "delete", "namespace", p.id, "--timeout=60s")
+			kubectl(t, "delete", "namespace", p.id, "--timeout=5m")
 		}
 	})
 }
@@ -81,7 +81,7 @@ func (p scope) asANewerVersion(name, old, replacement string) {
 	}
 }
 
-// TestPolicyOfANewerVersion is a rollback: what an older version does not understand is served beside all else, with a warning and a
+// TestPolicyOfANewerVersion is a rollback: what an older version does not understand is served beside everything else, with a warning and a
 // condition, and can be deleted, but nothing is written over it.
 func TestPolicyOfANewerVersion(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
@@ -106,7 +106,7 @@ func TestPolicyOfANewerVersion(t *testing.T) {
 		}
 		contains(t, kubectl(t, p.on("annotate", "whole", "example.com/note=mine")...), "annotated")
 		p.isFollowedByAnotherModule()
-		kubectl(t, p.on("delete", "version", "--timeout=10s")...)
+		kubectl(t, p.on("delete", "version", "--timeout=5m")...)
 		p.expect("field whole", p.where())
 	})
 }
@@ -125,7 +125,7 @@ func (p scope) isTold(name, why string) {
 			contains(p.t, stderr, "Warning: ", warning, why)
 		}
 	}
-	kubectl(p.t, p.on("wait", name, "--for=condition=Ready=False", "--timeout=10s")...)
+	kubectl(p.t, p.on("wait", name, "--for=condition=Ready=False", "--timeout=5m")...)
 	read := p.get(name)
 	ready := meta.FindStatusCondition(read.Status.Conditions, "Ready")
 	contains(p.t, read.Annotations["gc.winnow.dev/unreadable"], why)

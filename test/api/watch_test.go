@@ -20,9 +20,9 @@ import (
 )
 
 // next returns the next event of a watch; bookmarks are left out unless wanted.
-func next(t *testing.T, w watch.Interface, timeout time.Duration, bookmarks bool) (watch.EventType, metav1.Object) {
+func next(t *testing.T, w watch.Interface, bookmarks bool) (watch.EventType, metav1.Object) {
 	t.Helper()
-	for deadline := time.After(timeout); ; {
+	for deadline := time.After(waitMost); ; {
 		select {
 		case event, ok := <-w.ResultChan():
 			policy, isPolicy := event.Object.(metav1.Object)
@@ -33,7 +33,7 @@ func next(t *testing.T, w watch.Interface, timeout time.Duration, bookmarks bool
 				return event.Type, policy
 			}
 		case <-deadline:
-			t.Fatalf("no event within %s", timeout)
+			t.Fatalf("no event within %s", waitMost)
 		}
 	}
 }
@@ -60,12 +60,12 @@ func TestWatch(t *testing.T) {
 		var last metav1.Object
 		for _, want := range []string{"MODIFIED " + p.called("a"), "ADDED " + p.called("b"), "DELETED " + p.called("a")} {
 			var event watch.EventType
-			event, last = next(t, w, 10*time.Second, false)
+			event, last = next(t, w, false)
 			if got := fmt.Sprintf("%s %s", event, last.GetName()); got != want {
 				t.Fatalf("got %s, want %s", got, want)
 			}
 		}
-		event, bookmark := next(t, w, 2*time.Minute, true)
+		event, bookmark := next(t, w, true)
 		if event != watch.Bookmark || revision(t, bookmark) < revision(t, last) {
 			t.Errorf("got %s at %s, want a bookmark at %s or later", event, bookmark.GetResourceVersion(), last.GetResourceVersion())
 		}
@@ -88,7 +88,7 @@ func TestWatchWithSelectors(t *testing.T) {
 		kubectl(t, p.on("label", "a", "team=blue")...)
 		kubectl(t, p.on("patch", "a", "--type=merge", "-p", `{"spec":{"mode":"Preview"}}`)...)
 		for _, want := range []watch.EventType{watch.Added, watch.Deleted} {
-			if got, _ := next(t, w, 10*time.Second, false); got != want {
+			if got, _ := next(t, w, false); got != want {
 				t.Fatalf("got %s, want %s", got, want)
 			}
 		}
@@ -105,7 +105,7 @@ func TestStreamingList(t *testing.T) {
 			SendInitialEvents: &stream, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		})
 		for _, want := range []string{"ADDED " + p.called("a"), "ADDED " + p.called("b"), "BOOKMARK "} {
-			event, policy := next(t, w, 10*time.Second, true)
+			event, policy := next(t, w, true)
 			if got := fmt.Sprintf("%s %s", event, policy.GetName()); got != want {
 				t.Fatalf("got %s, want %s", got, want)
 			}
@@ -134,7 +134,7 @@ func TestInformer(t *testing.T) {
 			}
 		}
 		go informer().Run(t.Context().Done())
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), waitMost)
 		defer cancel()
 		if !cache.WaitForCacheSync(ctx.Done(), informer().HasSynced) {
 			t.Fatal("the informer does not sync")
@@ -143,7 +143,7 @@ func TestInformer(t *testing.T) {
 			t.Error(err)
 		}
 		kubectl(t, p.on("delete", "a")...)
-		eventually(t, 10*time.Second, func(context.Context) error {
+		eventually(t, func(context.Context) error {
 			if listed() == nil {
 				return errors.New("the deleted policy is still there")
 			}
@@ -159,10 +159,10 @@ func TestWatchThroughKubectl(t *testing.T) {
 		defer cancel()
 		output := make(chan string, 1)
 		go func() {
-			out, _, _ := shared.Kubectl(ctx, p.onAll("get", "--watch", "--output-watch-events", "--request-timeout=3s", "--no-headers")...)
+			out, _, _ := shared.Kubectl(ctx, p.onAll("get", "--watch", "--output-watch-events", "--request-timeout=20s", "--no-headers")...)
 			output <- out
 		}()
-		eventually(t, 30*time.Second, func(context.Context) error {
+		eventually(t, func(context.Context) error {
 			if _, _, err := shared.Kubectl(ctx, p.on("annotate", "a", "--overwrite", "at="+fmt.Sprint(time.Now().UnixNano()))...); err != nil {
 				return err
 			}

@@ -82,7 +82,7 @@ func TestPatches(t *testing.T) {
 				t.Errorf("%s patch %s: got %q, want %q", tc.kind, tc.patch, got, tc.want)
 			}
 		}
-		// Conditions are merged by type, as those of built-in kinds.
+		// Conditions are merged by type, as for built-in kinds.
 		for _, kind := range []string{"Ready", "Other"} {
 			kubectl(t, p.on("patch", "a", "--subresource=status", "--type=strategic", "-p", condition(kind, "True"))...)
 		}
@@ -163,12 +163,12 @@ func TestDeleteLeavesNoFinalizer(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		for _, cascade := range []string{"background", "foreground", "orphan"} {
 			p.create(cascade, `{ttlAfterFinished: 1h}`)
-			kubectl(t, p.on("delete", cascade, "--cascade="+cascade, "--timeout=10s")...)
+			kubectl(t, p.on("delete", cascade, "--cascade="+cascade, "--timeout=5m")...)
 			contains(t, refused(t, "", p.on("get", cascade)...), "not found")
 		}
 		p.create("a", `{ttlAfterFinished: 1h}`)
 		p.create("b", `{ttlAfterFinished: 1h}`)
-		all := p.onAll("delete", "--timeout=10s")
+		all := p.onAll("delete", "--timeout=5m")
 		if p.namespaced {
 			all = append(all, "--all") // which kubectl does not take with a selector
 		}
@@ -201,7 +201,7 @@ func TestFieldValidation(t *testing.T) {
 			refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, window: []}]}`), "create", "-f", "-"),
 			`unknown field "spec.rules[0].window"`,
 		)
-		// Whoever writes an old word is told the new one.
+		// A message tells the author of an old word the new one.
 		contains(t, refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, gitOpsManaged: Delete}]}`), "create", "-f", "-"),
 			`unknown field "spec.rules[0].gitOpsManaged": it was renamed to "managedElsewhere"`)
 		if !p.namespaced {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +22,8 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// TestExamplesAtWork applies the examples, each in a namespace of its own, to a Winnow that has the rights of these manifests
-// and no others. It carries the policies out, deletes a Job, and is refused nothing.
+// TestExamplesAtWork applies the examples, each in a separate namespace, to a Winnow that has the rights of these manifests and no others.
+// It carries the policies out, deletes a Job, and is refused nothing.
 func TestExamplesAtWork(t *testing.T) {
 	server, err := winnow.Start(t.Context(), shared, winnow.Options{})
 	if err != nil {
@@ -39,11 +40,14 @@ func TestExamplesAtWork(t *testing.T) {
 	}
 	defer serveWorkflows(t)()
 	defer grantReferrers(t)()
+	granted := time.Now() // What other tests left behind may have made Winnow ask before.
 	for _, example := range examples {
 		applyExample(t, example)
 	}
 	deleteOne(t)
-	requests, err := shared.Audit(func(e *cluster.AuditEvent) bool { return e.User.Username == winnow.User })
+	requests, err := shared.Audit(func(e *cluster.AuditEvent) bool {
+		return e.User.Username == winnow.User && e.RequestReceivedTimestamp.After(granted)
+	})
 	if err != nil || len(requests) == 0 {
 		t.Fatalf("found %d requests of Winnow, error %v", len(requests), err)
 	}
@@ -124,7 +128,7 @@ func applyExample(t *testing.T, file string) {
 		kind = "clustercleanuppolicies"
 		defer kubectl(t, "delete", "-f", file)
 	}
-	kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "--timeout=30s", kind, "--all")
+	kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "--timeout=5m", kind, "--all")
 	if out := kubectl(t, "diff", "-n", ns, "-f", file); out != "" {
 		t.Errorf("%s differs from what is stored:\n%s", file, out)
 	}

@@ -88,9 +88,9 @@ func (i *installation) deleteNamespaces() {
 }
 
 func (i *installation) deleteNamespace() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	defer cancel()
-	for _, args := range [][]string{{"create", "namespace", "beside"}, {"delete", "namespace", "beside", "--timeout=90s"}} {
+	for _, args := range [][]string{{"create", "namespace", "beside"}, {"delete", "namespace", "beside", "--timeout=5m"}} {
 		if _, stderr, err := i.cluster.Kubectl(ctx, args...); err != nil {
 			return fmt.Errorf("%w: %s", err, stderr)
 		}
@@ -163,7 +163,7 @@ func (i *installation) binary() string { return filepath.Join(i.cluster.Dir, "wi
 // wantApart checks that the replicas are on different nodes, and that the guard runs.
 func (i *installation) wantApart() {
 	i.t.Helper()
-	i.kubectl("rollout", "status", "deployment/winnow", "deployment/winnow-guard", "-n", namespace, "--timeout=1m")
+	i.kubectl("rollout", "status", "deployment/winnow", "deployment/winnow-guard", "-n", namespace, "--timeout=5m")
 	nodes := strings.Fields(
 		i.kubectl("get", "pods", "-n", namespace, "-l", "app.kubernetes.io/name=winnow", "-o", "jsonpath={.items[*].spec.nodeName}"),
 	)

@@ -20,8 +20,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 )
 
 // marksClient is one with the rights of Winnow.
@@ -38,7 +39,7 @@ func marksClient(t *testing.T) dynamic.Interface {
 // wantedMarks are marks that a writer must store. Like a tracker, it has what is stored as it was observed last.
 type wantedMarks struct {
 	lock sync.Mutex
-	all  []*engine.Marks
+	all  []*memory.Marks
 }
 
 // TakeUnmarked implements marks.Tracker.
@@ -53,7 +54,7 @@ func (w *wantedMarks) TakeUnmarked() []string {
 }
 
 // MarksToStore implements marks.Tracker.
-func (w *wantedMarks) MarksToStore(string) ([]*engine.Marks, bool) {
+func (w *wantedMarks) MarksToStore(string) ([]*memory.Marks, bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	out := w.all
@@ -62,7 +63,7 @@ func (w *wantedMarks) MarksToStore(string) ([]*engine.Marks, bool) {
 }
 
 // writeMarks has a writer store marks, and returns once they are.
-func writeMarks(t *testing.T, client dynamic.Interface, all ...*engine.Marks) {
+func writeMarks(t *testing.T, client dynamic.Interface, all ...*memory.Marks) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	writer := marks.NewWriter(&wantedMarks{all: all}, client, clock.RealClock{})
@@ -88,7 +89,7 @@ func writeMarks(t *testing.T, client dynamic.Interface, all ...*engine.Marks) {
 }
 
 // readMarks lists, because Winnow may not get.
-func readMarks(ctx context.Context, client dynamic.Interface, name types.NamespacedName) (*engine.Marks, error) {
+func readMarks(ctx context.Context, client dynamic.Interface, name types.NamespacedName) (*memory.Marks, error) {
 	list, err := client.Resource(marks.Resource).Namespace(name.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "metadata.name=" + name.Name,
 	})
@@ -101,8 +102,8 @@ func readMarks(ctx context.Context, client dynamic.Interface, name types.Namespa
 	return marks.Decode(&list.Items[0])
 }
 
-func marksOf(ns string, objects int) *engine.Marks {
-	m := &engine.Marks{NamespacedName: types.NamespacedName{Namespace: ns, Name: "marks-0"}, Unused: map[types.UID]time.Time{}}
+func marksOf(ns string, objects int) *memory.Marks {
+	m := &memory.Marks{NamespacedName: types.NamespacedName{Namespace: ns, Name: "marks-0"}, Unused: map[types.UID]time.Time{}}
 	for i := range objects {
 		uid := types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
 		m.Unused[uid] = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Second)
@@ -119,7 +120,7 @@ func TestMarks(t *testing.T) {
 		_, err := client.Resource(marks.Resource).List(t.Context(), metav1.ListOptions{})
 		return err
 	})
-	largest := marksOf(ns, engine.MaxMarks)
+	largest := marksOf(ns, knowledge.MaxMarks)
 	writeMarks(t, client, largest)
 	first, err := readMarks(t.Context(), client, largest.NamespacedName)
 	if err != nil {
@@ -189,10 +190,10 @@ func TestMarksAreReserved(t *testing.T) {
 	wantRefusal(t, "older", patch(`{"unused": {"a": "2020-01-01T00:00:00Z"}}`), alone)
 	wantRefusal(t, "more", patch(`{"unused": {"b": "2026-11-25T12:00:00Z"}}`), alone)
 	wantRefusal(t, "a label", patch(`{"metadata": {"labels": {"l": "v"}}}`), alone)
-	kubectl(t, "delete", "-n", ns, marksResource, "deleted", "--timeout=30s")
+	kubectl(t, "delete", "-n", ns, marksResource, "deleted", "--timeout=5m")
 
 	var many []string
-	for i := range engine.MaxMarks + 1 {
+	for i := range knowledge.MaxMarks + 1 {
 		many = append(many, fmt.Sprintf(`"%d": "2026-11-25T12:00:00Z"`, i))
 	}
 	for want, unused := range map[string]string{
@@ -207,7 +208,7 @@ func TestMarksAreReserved(t *testing.T) {
 	wantRefusal(t, "none", create(`{"apiVersion": "internal.gc.winnow.dev/v1alpha1", "kind": "UsageMarks",
 		"metadata": {"name": "form", "namespace": "`+ns+`"}}`, "--kubeconfig", kubeconfig), "unused: Required value")
 
-	kubectl(t, "delete", "namespace", ns, "--timeout=60s")
+	kubectl(t, "delete", "namespace", ns, "--timeout=5m")
 	kubectl(t, "create", "namespace", ns)
 	if left := kubectl(t, "get", "-n", ns, marksResource, "-o", "name"); left != "" {
 		t.Errorf("the namespace came back with %s", left)

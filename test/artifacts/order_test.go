@@ -29,7 +29,7 @@ var ways = map[string]struct{ install, upgrade, uninstall, forget string }{
 	"kubectl": {"### With kubectl", "### Upgrade with kubectl", "### Uninstall with kubectl", "### Delete the policies too"},
 }
 
-// TestDocumentedCommands runs the commands of docs/install.md on a cluster of its own. Whatever goes wrong, namespaces are deleted meanwhile.
+// TestDocumentedCommands runs the commands of docs/install.md on a separate cluster. Whatever goes wrong, namespaces are deleted meanwhile.
 func TestDocumentedCommands(t *testing.T) {
 	c, err := cluster.Start(t.Context(), cluster.Options{})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 			i.kubectl("create", "namespace", "team-a")
 			i.run("### A first policy")
-			i.kubectl("wait", "-n", "team-a", "--for=condition=Ready", "--timeout=30s", "cup", "--all")
+			i.kubectl("wait", "-n", "team-a", "--for=condition=Ready", "--timeout=5m", "cup", "--all")
 
 			i.run(way.upgrade)
 			i.kubectl("delete", apiService) // what Winnow has registered, it registers again
@@ -74,7 +74,7 @@ func TestDocumentedCommands(t *testing.T) {
 
 			// Winnow still runs when its rights are gone, as Pods do that end.
 			i.run(way.uninstall)
-			i.kubectl("wait", "--for=delete", "--timeout=1m", apiService)
+			i.kubectl("wait", "--for=delete", "--timeout=5m", apiService)
 			if err := errors.Join(server.Signal(syscall.SIGTERM), ended(server)); err != nil {
 				t.Error(err)
 			}
@@ -93,7 +93,7 @@ func ended(p *cluster.Process) error {
 	select {
 	case <-p.Done():
 		return nil
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		return errors.New("winnow does not end")
 	}
 }
@@ -101,8 +101,8 @@ func ended(p *cluster.Process) error {
 // wantServed waits until Winnow has registered itself, and kube-apiserver reaches it.
 func (i *installation) wantServed() {
 	i.t.Helper()
-	i.kubectl("wait", "--for=create", "--timeout=1m", apiService)
-	i.kubectl("wait", "--for=condition=Available", "--timeout=1m", apiService)
+	i.kubectl("wait", "--for=create", "--timeout=5m", apiService)
+	i.kubectl("wait", "--for=condition=Available", "--timeout=5m", apiService)
 }
 
 var commandsInNotes = regexp.MustCompile(`(?m)(?:^     .*\n)+`)

@@ -35,7 +35,7 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// pluginNamespace is that of the objects for the plugin.
+// pluginNamespace is the namespace of the objects for the plugin.
 const pluginNamespace = "plugin"
 
 // pluginPolicies match random Jobs in each way. They are suspended, so that Winnow leaves the objects there to be compared.
@@ -88,7 +88,7 @@ func createRandomObjects(t *testing.T) {
 		j.Annotations = map[string]string{}
 		switch pick("ttl", "until", "wrong", "", "", "") {
 		case "ttl":
-			j.Annotations[internal.AnnotationTTL] = pick("5m", "2h", "never")
+			j.Annotations[internal.AnnotationTTL] = pick("45m", "2h", "never")
 		case "until":
 			j.Annotations[internal.AnnotationKeepUntil] = pick("2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z")
 		case "wrong":
@@ -186,8 +186,8 @@ func convert(t *testing.T, document string, into any) {
 	}
 }
 
-// statuses returns those of candidates by object, without when the server heard of the resource, and since when it has seen that a limit by count
-// is exceeded.
+// statuses returns the statuses of candidates by object, without the times when the server heard from the resource and since when it has
+// seen that a limit by count is exceeded.
 func statuses(all []v1alpha1.CleanupCandidate) map[string]v1alpha1.CleanupCandidateStatus {
 	out := map[string]v1alpha1.CleanupCandidateStatus{}
 	for i := range all {
@@ -225,6 +225,12 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	}
 	kubectl(t, "create", "role", "counter", "-n", pluginNamespace, "--verb=list", "--resource=jobs.batch")
 	kubectl(t, "create", "rolebinding", "counter", "-n", pluginNamespace, "--role=counter", "--user=plugin-counter")
+	for user, resource := range map[string]string{"plugin-tenant": "pods", "plugin-counter": "jobs.batch"} {
+		eventually(t, func() error { // RBAC follows its objects after a moment.
+			_, _, err := shared.Kubectl(t.Context(), "auth", "can-i", "list", resource, "-n", pluginNamespace, "--as="+user)
+			return err
+		})
+	}
 
 	admin := shared.Kubeconfig()
 	var before, ofTenant, bare reported

@@ -39,8 +39,21 @@ func serviceAccount(name string) user {
 }
 
 // TestRightsAreExact asks for every verb on every resource of the cluster: Winnow may do what is listed here and nothing
-// else, but for what every ServiceAccount may.
+// else, except what every ServiceAccount may.
 func TestRightsAreExact(t *testing.T) {
+	want := wantedRights(t)
+	if diff := cmp.Diff(want, rights(t, "winnow", "team-a")); diff != "" {
+		t.Errorf("rights in a namespace of users (-want +got):\n%s", diff)
+	}
+	want["leases.coordination.k8s.io"] = "create" // the others by name, see below
+	if diff := cmp.Diff(want, rights(t, "winnow", namespace)); diff != "" {
+		t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
+	}
+}
+
+// wantedRights are those of artifacts/install in a namespace of users, as rights returns them.
+func wantedRights(t *testing.T) map[string]string {
+	t.Helper()
 	want := map[string]string{
 		"apiservices.apiregistration.k8s.io":             "list",
 		"cronjobs.batch":                                 "get list watch",
@@ -69,17 +82,11 @@ func TestRightsAreExact(t *testing.T) {
 		delete(want, "mutatingadmissionpolicies.admissionregistration.k8s.io")
 		delete(want, "mutatingadmissionpolicybindings.admissionregistration.k8s.io")
 	}
-	if diff := cmp.Diff(want, rights(t, "winnow", "team-a")); diff != "" {
-		t.Errorf("rights in a namespace of users (-want +got):\n%s", diff)
-	}
-	want["leases.coordination.k8s.io"] = "create" // the others by name, see below
-	if diff := cmp.Diff(want, rights(t, "winnow", namespace)); diff != "" {
-		t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
-	}
+	return want
 }
 
 // rights returns the verbs that a ServiceAccount of Winnow, but not every other, may use on each resource in a namespace and on
-// those of the cluster.
+// cluster-scoped resources.
 func rights(t *testing.T, account, in string) map[string]string {
 	t.Helper()
 	_, lists, err := client.Discovery().ServerGroupsAndResources()
@@ -240,7 +247,7 @@ func TestUserRoles(t *testing.T) {
 	}
 }
 
-// userRights are the verbs for policies of a namespace, for those of the cluster, and for lifecycles.
+// userRights are the verbs for policies of a namespace, for cluster policies, and for lifecycles.
 type userRights struct{ inNamespace, ofCluster, lifecycles string }
 
 // checkRole binds the role to one user in a namespace, and to another in all of the cluster.

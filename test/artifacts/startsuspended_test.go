@@ -61,8 +61,8 @@ func TestStartSuspended(t *testing.T) {
 	}
 	deleted := func(job string) {
 		t.Helper()
-		kubectl(t, "wait", "-n", ns, "--for=delete", "--timeout=30s", "job/"+job)
-		kubectl(t, "wait", "-n", ns, "--for=condition=Suspended=false", "--timeout=30s", "cup/at-once")
+		kubectl(t, "wait", "-n", ns, "--for=delete", "--timeout=5m", "job/"+job)
+		kubectl(t, "wait", "-n", ns, "--for=condition=Suspended=false", "--timeout=5m", "cup/at-once")
 	}
 	suspended("first")
 	apply(fmt.Sprintf(firstClusterPolicy, "Preview"))

@@ -70,6 +70,6 @@ func TestStoredObjectsCanBeDeleted(t *testing.T) {
 	}
 	for _, cascade := range []string{"foreground", "orphan", "background"} {
 		create(cascade, "")
-		kubectl(t, "delete", "-n", ns, storedKind, cascade, "--cascade="+cascade, "--timeout=30s")
+		kubectl(t, "delete", "-n", ns, storedKind, cascade, "--cascade="+cascade, "--timeout=5m")
 	}
 }

@@ -46,6 +46,7 @@ func TestAbsence(t *testing.T) {
 
 	must(t, s.Replicas[0].Start(whole))
 	must(t, s.WaitAvailable(whole))
+	must(t, s.WaitServed(whole))
 	if now := policies(); now != before {
 		t.Errorf("policies have changed from %s to %s", before, now)
 	}

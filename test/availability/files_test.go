@@ -48,7 +48,7 @@ func servedBy(t *testing.T, r *winnow.Replica) *x509.Certificate {
 	return c.ConnectionState().PeerCertificates[0]
 }
 
-// volume changes as that of a Secret: a link leads to a folder with the files, and is replaced together with it.
+// volume changes like a Secret's volume: a link leads to a folder with the files, and is replaced together with it.
 type volume struct {
 	path    string // the link
 	renewed int

@@ -16,8 +16,8 @@ import (
 	"github.com/winnow-dev/winnow/test/cluster"
 )
 
-// The API server and etcd have the first processor for themselves if -apart is given, and everything else the others. On a machine of
-// few processors whoever deletes takes from the API server what it waits for; apart, what is measured is the API server's limit.
+// The API server and etcd have the first processor for themselves if -apart is given, and everything else the others. On a machine with few
+// processors, whoever deletes slows down the API server that it waits for. On separate processors, the API server's own limit is measured.
 
 // leaveFirst has this process use the others, and what it starts from then on.
 func leaveFirst(ctx context.Context) error {

@@ -22,8 +22,8 @@ import (
 	"github.com/winnow-dev/winnow/test/poll"
 )
 
-// bareCommand is the hidden subcommand: a loop that deletes the Jobs of a list. It is a process of its own, so that its CPU time is not
-// that of the benchmark, which watches.
+// bareCommand is the hidden subcommand: a loop that deletes the Jobs of a list. It is a separate process, so that its CPU time does not
+// include the benchmark, which watches.
 const bareCommand = "bare"
 
 // bareJob is what the loop knows of a Job.

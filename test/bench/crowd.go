@@ -109,7 +109,7 @@ func (c *crowd) createPolicies(ctx context.Context) (float64, error) {
 
 func (c *crowd) policy(i int) string { return fmt.Sprintf("policy-%d", i/c.namespaces) }
 
-// rules keep what is of a share for a month, but for one Job, which goes at once.
+// rules keep the Jobs of a share for a month, except one Job, which is deleted at once.
 func rules(job, share string) []v1alpha1.CleanupRule {
 	rule := func(name, key, value string, ttl v1alpha1.TTL) v1alpha1.CleanupRule {
 		return v1alpha1.CleanupRule{

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/jobs"
 	"github.com/winnow-dev/winnow/test/poll"
@@ -107,7 +108,7 @@ func (w *world) finishBurst(ctx context.Context, ns string) error {
 
 // deleteBurst creates a policy by which the Jobs of a namespace are due, and waits until they are gone.
 func (w *world) deleteBurst(ctx context.Context, ns string) error {
-	if err := w.newPolicy(ctx, ns, "0s"); err != nil {
+	if err := w.newPolicy(ctx, ns, v1alpha1.CleanupPolicySpec{TTLAfterFinished: new(v1alpha1.TTL("0s"))}); err != nil {
 		return err
 	}
 	return eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {

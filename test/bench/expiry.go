@@ -22,7 +22,7 @@ import (
 // lead is the time for setting the finish of all Jobs before the first one is due.
 const lead = 20 * time.Second
 
-// ttl is what all Jobs have. They finish as far apart as they expire, and all before the first of them is due.
+// ttl is what all Jobs have. They finish in the same intervals as they expire, and all before the first of them is due.
 func (o options) ttl() time.Duration { return o.spread + lead }
 
 // contestant deletes what has expired.
@@ -97,7 +97,7 @@ func (w *world) expire(ctx context.Context, o options, c contestant, ns string) 
 	if err != nil {
 		return outcome{}, err
 	}
-	// A finish before the creation is not believed, so the Jobs finish in the time that is let go by here.
+	// A finish before the creation is not believed, so the Jobs finish during this wait.
 	if err := poll.Pause(ctx, o.spread+time.Second); err != nil {
 		return outcome{}, err
 	}

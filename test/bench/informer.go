@@ -134,7 +134,7 @@ func metadataInformers(config *rest.Config, watched ...schema.GroupVersionResour
 	return out, nil
 }
 
-// trim drops what nobody needs who deletes finished Jobs: managed fields, what kubectl applied, and of the spec all but the TTL.
+// trim drops what deleting finished Jobs does not need: managed fields, what kubectl applied, and the spec except the TTL.
 func trim(o any) (any, error) {
 	if m, err := meta.Accessor(o); err == nil {
 		m.SetManagedFields(nil)

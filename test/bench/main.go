@@ -30,7 +30,8 @@ Usage: make bench [BENCHFLAGS="flags"]
 // options are the sizes of what is measured.
 type options struct {
 	winnow   string // path of winnow-apiserver
-	out      string // folder of the CSV files
+	out      string // folder of the CSV files and plots
+	plotter  string // path of the program of test/plot
 	starts   int
 	jobs     int
 	window   time.Duration
@@ -56,7 +57,7 @@ type options struct {
 	apart, fsync      bool
 }
 
-// measurements by name, in the order in which they run. Each has a cluster of its own.
+// measurements by name, in the order in which they run. Each has a separate cluster.
 var measurements = []struct {
 	name    string
 	measure func(context.Context, options, *report) error
@@ -70,6 +71,7 @@ var measurements = []struct {
 	{"watches", measureWatches},
 	{"scale", measureScale},
 	{"throughput", measureThroughput},
+	{"accounts", measureAccounts},
 	{"concurrency", measureConcurrency},
 	{"lateness", measureLateness},
 	{"served", measureServed},
@@ -93,7 +95,7 @@ func main() {
 	}
 }
 
-// dispatch runs measurements, or what they are compared with when it needs a process of its own.
+// dispatch runs measurements, or what they are compared with when it needs a separate process.
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		switch args[0] {
@@ -127,7 +129,8 @@ func dispatch(ctx context.Context, args []string) error {
 
 func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to measure")
-	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files")
+	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files and plots")
+	flags.StringVar(&o.plotter, "plotter", "bin/plot", "the program that draws the plots, from test/plot")
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
 	flags.DurationVar(&o.window, "window", time.Minute, "idle, custom, unused, policies, watches, scale: how long memory and CPU are watched")
@@ -137,7 +140,7 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 		&o.rounds,
 		"rounds",
 		5,
-		"expiry, throughput, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd number, in "+
+		"expiry, throughput, accounts, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd number, in "+
 			"turn with what stands beside; who goes first changes",
 	)
 	flags.IntVar(&o.policies, "policies", 10000, "policies, watches: CleanupPolicies, at least three for each namespace")
@@ -161,19 +164,20 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.restarts, "restarts", 10, "restarts: of replicas in turn, over HTTP/1.1 and over HTTP/2")
 	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 95*time.Second, "restarts: --shutdown-delay-duration of the replicas")
 	flags.DurationVar(&o.withdrawAfter, "withdraw-after", time.Minute, "absence: --withdraw-after of the guard")
-	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
+	flags.Var(&o.throughput, "throughput",
+		"throughput, accounts, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(
 		&o.apart,
 		"apart",
 		false,
-		"throughput, concurrency: kube-apiserver and etcd have the first processor for themselves (Linux, by taskset)",
+		"throughput, accounts, concurrency: kube-apiserver and etcd have the first processor for themselves (Linux, by taskset)",
 	)
 	flags.BoolVar(&o.fsync, "fsync", false, "etcd waits for the disk, as in production; a cluster of tests does not")
 	flags.Var(&o.scale, "scale", "scale: how many synthetic finished Jobs there are; several numbers with commas between")
 }
 
 func run(ctx context.Context, o options, wanted *regexp.Regexp) (err error) {
-	r, err := newReport(o.out)
+	r, err := newReport(o)
 	if err != nil {
 		return err
 	}

@@ -82,12 +82,13 @@ func number(v float64) string {
 
 // report collects figures, and writes them when all are there or when a measurement failed.
 type report struct {
-	dir  string
-	rows []row
+	dir     string
+	plotter string // path of the program of test/plot
+	rows    []row
 }
 
-func newReport(dir string) (*report, error) {
-	return &report{dir: dir}, os.MkdirAll(dir, 0o755)
+func newReport(o options) (*report, error) {
+	return &report{dir: o.out, plotter: o.plotter}, os.MkdirAll(o.out, 0o755)
 }
 
 func (r *report) add(rows ...row) { r.rows = append(r.rows, rows...) }
@@ -101,6 +102,9 @@ func (r *report) describe(ctx context.Context, o options) error {
 	version, err := exec.CommandContext(ctx, o.winnow, "--version").Output()
 	if err != nil {
 		return fmt.Errorf("%s --version: %w; make build makes it", o.winnow, err)
+	}
+	if _, err := exec.LookPath(r.plotter); err != nil {
+		return fmt.Errorf("%w; make bench builds it", err)
 	}
 	load, err := loadAverage()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // reviewClients review at the same time.
 const reviewClients = 20
 
-// reviewClient returns the client of a user of its own, because one user can have only a few reviews that wait.
+// reviewClient returns a client with a separate user, because one user can have only a few reviews that wait.
 func (w *world) reviewClient(i int) (versioned.Interface, error) {
 	config := rest.CopyConfig(w.cluster.RESTConfig())
 	config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprint("client-", i), Groups: []string{user.SystemPrivilegedGroup}}

@@ -41,8 +41,8 @@ type anew struct {
 	before, peak float64 // bytes resident, at the beginning and at the most
 }
 
-// measureScale measures what finished Jobs cost, without any and with each of the numbers. They are synthetic; all else of
-// the cluster is real.
+// measureScale measures what finished Jobs cost, without any and with each of the numbers. They are synthetic; everything else in the
+// cluster is real.
 func measureScale(ctx context.Context, o options, r *report) error {
 	if least := slices.Min(o.scale); least < manyEvents {
 		return fmt.Errorf("-scale %d: there must be %d Jobs at least, since some are made due", least, manyEvents)

@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// boundNamespaces are those that the cluster policy selects; the others are apart, and nothing that it says touches them.
-	boundNamespaces, apartNamespaces = 50, 5
-	allNamespaces                    = boundNamespaces + apartNamespaces
-	boundLabel                       = "bench.winnow.dev/bound"
+	// boundNamespaces is how many namespaces the cluster policy selects; it does not touch the others.
+	boundNamespaces, untouchedNamespaces = 50, 5
+	allNamespaces                        = boundNamespaces + untouchedNamespaces
+	boundLabel                           = "bench.winnow.dev/bound"
 )
 
 // field is a world in which synthetic Jobs stand, all of them finished and kept for a month by the policies of their namespaces.
@@ -121,7 +121,7 @@ func (f *field) createNamespaces(ctx context.Context) (map[string]map[string]typ
 	return out, err
 }
 
-// createCronJobs creates those of a namespace, which have noted all that they scheduled and run nothing now.
+// createCronJobs creates the CronJobs of a namespace, which have noted all that they scheduled and run nothing now.
 func (f *field) createCronJobs(ctx context.Context, namespace string) (map[string]types.UID, error) {
 	client, now, out := f.kube.BatchV1().CronJobs(namespace), metav1.Now(), map[string]types.UID{}
 	for _, app := range synthetic.Apps() {

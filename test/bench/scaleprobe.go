@@ -18,7 +18,7 @@ const probeEvery = 50 * time.Millisecond
 // prober makes Jobs due by their annotation, one after the other from the last to the first. Only those are ever due.
 type prober struct {
 	front *synthetic.Server
-	left  map[bool]int // by whether they are apart; Jobs with lower numbers were not probed yet
+	left  map[bool]int // by whether they are untouched; Jobs with lower numbers were not probed yet
 	made  int
 }
 
@@ -32,17 +32,17 @@ type probe struct {
 	sent   time.Time
 }
 
-func (p probe) apart() bool { return isApart(p.number) }
+func (p probe) untouched() bool { return isUntouched(p.number) }
 
-func isApart(number int) bool { return number%allNamespaces >= boundNamespaces }
+func isUntouched(number int) bool { return number%allNamespaces >= boundNamespaces }
 
-// make sends an event that makes the next Job due, of the namespaces that are apart or of the others.
-func (p *prober) make(apart bool) probe {
-	number := p.left[apart] - 1
-	for isApart(number) != apart {
+// make sends an event that makes the next Job due, of the namespaces that are untouched or of the others.
+func (p *prober) make(untouched bool) probe {
+	number := p.left[untouched] - 1
+	for isUntouched(number) != untouched {
 		number--
 	}
-	p.left[apart] = number
+	p.left[untouched] = number
 	p.made++
 	out := probe{number, time.Now()}
 	p.front.Modify(number, map[string]string{"gc.winnow.dev/ttl": "1s"})
@@ -60,10 +60,10 @@ func (p *prober) wait(ctx context.Context, made probe) (time.Duration, error) {
 	return p.front.DeletedAt(made.number).Sub(made.sent), err
 }
 
-// lags are those of probes, in milliseconds.
-type lags struct{ apart, bound sample }
+// lags are the lags of probes, in milliseconds.
+type lags struct{ untouched, bound sample }
 
-// during probes for a while, namespaces apart and others in turn.
+// during probes for a while, untouched namespaces and others in turn.
 func (p *prober) during(ctx context.Context, window time.Duration) (out lags, err error) {
 	var all []probe
 	ticker := time.NewTicker(probeEvery)
@@ -81,8 +81,8 @@ func (p *prober) during(ctx context.Context, window time.Duration) (out lags, er
 		if err != nil {
 			return out, err
 		}
-		if made.apart() {
-			out.apart = append(out.apart, milliseconds(lag))
+		if made.untouched() {
+			out.untouched = append(out.untouched, milliseconds(lag))
 		} else {
 			out.bound = append(out.bound, milliseconds(lag))
 		}

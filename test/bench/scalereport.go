@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-
-	"gonum.org/v1/plot/plotter"
 )
 
-// heldFigures are what is told of a process that has all Jobs.
+// heldFigures are the published figures of a process that has all Jobs.
 var heldFigures = []struct {
 	name, unit string
 	of         func(held) sample
@@ -51,7 +49,7 @@ func (r *report) addScale(all []scaleFigures) error {
 			line("Winnow, all timers armed", some, func(s scaleFigures) float64 { return s.winnow.seconds }),
 			line("typed informer, synced", some, func(s scaleFigures) float64 { return s.beside[0].seconds }),
 			line("trimmed informer, synced", some, func(s scaleFigures) float64 { return s.beside[1].seconds })),
-		r.plot("scale-changes", "Judging all anew after a change", "finished Jobs", "s of CPU", changeSeries(some)...),
+		r.plot("scale-changes", "Deciding everything anew after a change", "finished Jobs", "s of CPU", changeSeries(some)...),
 	)
 }
 
@@ -64,9 +62,9 @@ func changeSeries(all []scaleFigures) []series {
 }
 
 func line(name string, all []scaleFigures, of func(scaleFigures) float64) series {
-	out := series{name: name}
+	out := series{Name: name}
 	for _, s := range all {
-		out.points = append(out.points, plotter.XY{X: float64(s.jobs), Y: of(s)})
+		out.Points = append(out.Points, [2]float64{float64(s.jobs), of(s)})
 	}
 	return out
 }
@@ -128,17 +126,17 @@ func (l lags) String() string {
 	text := func(s sample) string {
 		return fmt.Sprintf("p50 %s, p99 %s, max %s ms of %d", number(s.median()), number(s.quantile(0.99)), number(s.max()), len(s))
 	}
-	return fmt.Sprintf("apart: %s; bound: %s", text(l.apart), text(l.bound))
+	return fmt.Sprintf("untouched: %s; bound: %s", text(l.untouched), text(l.bound))
 }
 
 // lagRows are from the event that makes a Job due until its DELETE is received, while nothing else happens and while a policy
-// changes all the time that touches all Jobs, or all but those of namespaces apart.
+// changes all the time that touches all Jobs, or all except the ones in untouched namespaces.
 func lagRows(s scaleFigures) []row {
 	var rows []row
 	for _, where := range []struct {
 		name string
 		of   func(lags) sample
-	}{{"apart", func(l lags) sample { return l.apart }}, {"touched", func(l lags) sample { return l.bound }}} {
+	}{{"untouched", func(l lags) sample { return l.untouched }}, {"touched", func(l lags) sample { return l.bound }}} {
 		for _, quantile := range lagQuantiles {
 			rows = append(rows, row{
 				fmt.Sprintf("%s: event to DELETE under changes, %s, %s", s, where.name, quantile.name), "ms",

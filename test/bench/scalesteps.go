@@ -202,8 +202,8 @@ func (f *field) lagAtRest(ctx context.Context, _ options, s *scaleFigures) (_ an
 	return s.rest.String(), err
 }
 
-// lagUnderChanges probes while one change follows the other, so that Jobs are judged anew all the time. Those that a change touches
-// are not deleted meanwhile; those apart tell how long an event waits for its turn.
+// lagUnderChanges probes while one change follows the other, so that Winnow decides for Jobs anew all the time. Those that a change touches
+// are not deleted meanwhile; untouched ones tell how long an event waits for its turn.
 func (f *field) lagUnderChanges(ctx context.Context, o options, s *scaleFigures) (_ any, err error) {
 	changing, stop := context.WithCancel(ctx)
 	changed, profiled := make(chan error, 1), make(chan error, 1)

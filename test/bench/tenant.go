@@ -56,7 +56,7 @@ func measureTenant(ctx context.Context, o options, r *report) (err error) {
 	return r.writeCSV("tenant", beside.lines())
 }
 
-// populate creates the policies before the Jobs: what each of them would do is told when it is created.
+// populate creates the policies before the Jobs: a warning says what each of them would do when it is created.
 func (t *tenant) populate(ctx context.Context) error {
 	client, err := versioned.NewForConfig(t.cluster.RESTConfig())
 	if err != nil {

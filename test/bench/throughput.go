@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-
-	"gonum.org/v1/plot/plotter"
 )
 
 const (
@@ -33,19 +31,20 @@ var unlimited = []string{"--kube-api-qps=10000", "--kube-api-burst=10000", "--co
 // racer deletes the Jobs of a burst, beside a controller manager that collects garbage.
 type racer struct {
 	name    string
-	manager []string // flags of the controller manager on top of those of any
+	manager []string // flags of the controller manager in addition to the usual ones
 	native  bool     // the controller manager deletes them
 	workers int      // of the bare loop, which deletes them if there are any
 	flags   []string // of Winnow, which does if nobody else does
 	profile string   // file for a CPU profile of Winnow
+	account string   // that the policies name; empty if they name none
 }
 
-// priorityLevel is that of the API server for the racer's deletes.
+// priorityLevel is the API server's priority level for the racer's deletes.
 func (r racer) priorityLevel() string {
 	switch {
 	case r.native:
 		return "workload-high"
-	case r.workers > 0:
+	case r.workers > 0, r.account != "": // An impersonated account has the priority of any workload.
 		return "workload-low"
 	}
 	return "winnow-deletes"
@@ -109,7 +108,12 @@ func (t *track) profileWinnow(ctx context.Context, o options, r *report) error {
 
 // compare repeats a burst for Winnow and others in turn.
 func (t *track) compare(ctx context.Context, r *report, b burst, rounds int, beside ...racer) error {
-	racers := append([]racer{winnowRacer()}, beside...)
+	return t.race(ctx, r, b, rounds, winnowRacer(), beside...)
+}
+
+// race is compare for any first racer.
+func (t *track) race(ctx context.Context, r *report, b burst, rounds int, first racer, beside ...racer) error {
+	racers := append([]racer{first}, beside...)
 	races := make([][]race, len(racers))
 	for round := range rounds {
 		for _, i := range inTurn(len(racers), round) {
@@ -119,7 +123,7 @@ func (t *track) compare(ctx context.Context, r *report, b burst, rounds int, bes
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", b, racer.name, err)
 			}
-			r.progress("%.0f a second, %.2f ms of CPU of the API server and etcd, %.2f ms of its own", one.perSecond, one.serverCPU, one.ownCPU)
+			r.progress("%.0f a second, %.2f ms of CPU of the API server and etcd, %.2f ms of the racer", one.perSecond, one.serverCPU, one.ownCPU)
 			races[i] = append(races[i], one)
 		}
 	}
@@ -137,7 +141,7 @@ func inTurn(n, round int) (out []int) {
 	return out
 }
 
-// raceFigures are what is told of a race.
+// raceFigures are the published figures of a race.
 var raceFigures = []struct {
 	name, unit string
 	of         func(race) float64
@@ -201,7 +205,7 @@ func measureConcurrency(ctx context.Context, o options, r *report) (err error) {
 	defer func() { err = errors.Join(err, t.stop()) }()
 	b := burst{jobs: o.throughput[0], namespaces: 1}
 	lines := [][]string{{"DELETEs under way at the most", "winnow 1/s", "bare loop 1/s"}}
-	winnow, bare := series{name: "Winnow"}, series{name: "bare loop"}
+	winnow, bare := series{Name: "Winnow"}, series{Name: "bare loop"}
 	for bound := 1; bound <= 128; bound *= 2 {
 		var perSecond [2]sample
 		racers := []racer{winnowRacer("--concurrent-deletions=" + strconv.Itoa(bound)), bareRacer(bound)}
@@ -218,8 +222,8 @@ func measureConcurrency(ctx context.Context, o options, r *report) (err error) {
 		ours, theirs := perSecond[0].median(), perSecond[1].median()
 		r.add(row{fmt.Sprintf("%s, at most %d under way", b, bound), "1/s", perSecond[0], "bare loop", perSecond[1]})
 		lines = append(lines, []string{strconv.Itoa(bound), number(ours), number(theirs)})
-		winnow.points = append(winnow.points, plotter.XY{X: float64(bound), Y: ours})
-		bare.points = append(bare.points, plotter.XY{X: float64(bound), Y: theirs})
+		winnow.Points = append(winnow.Points, [2]float64{float64(bound), ours})
+		bare.Points = append(bare.Points, [2]float64{float64(bound), theirs})
 	}
 	return errors.Join(
 		r.writeCSV("concurrency", lines),

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -102,7 +103,7 @@ func (t *track) create(ctx context.Context, b burst, r racer) (*litBurst, error)
 	lit := &litBurst{burst: b}
 	for i := range b.namespaces {
 		ns := fmt.Sprintf("%s-%d", b.name, i)
-		if err := t.newNamespace(ctx, ns, ttl); err != nil {
+		if err := t.newRacingNamespace(ctx, ns, r.account, ttl); err != nil {
 			return nil, err
 		}
 		created, err := jobs.Create(ctx, t.kube, ns, b.jobs/b.namespaces, func(j *batchv1.Job) {
@@ -118,6 +119,14 @@ func (t *track) create(ctx context.Context, b burst, r racer) (*litBurst, error)
 	}
 	lit.jobs = len(lit.all)
 	return lit, t.createPods(ctx, lit)
+}
+
+// newRacingNamespace creates a namespace with a policy, which may name an account.
+func (t *track) newRacingNamespace(ctx context.Context, ns, account string, ttl v1alpha1.TTL) error {
+	if account == "" {
+		return t.newNamespace(ctx, ns, ttl)
+	}
+	return errors.Join(t.newNamespace(ctx, ns, ""), t.newAccount(ctx, ns, account, ttl))
 }
 
 // createPods creates a Pod for each Job, as the Job controller would, and has it succeed.

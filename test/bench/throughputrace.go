@@ -22,7 +22,7 @@ import (
 	"github.com/winnow-dev/winnow/test/programs"
 )
 
-// priorityManifest is installed with Winnow, and has its deletes wait behind those of workloads.
+// priorityManifest is installed with Winnow, and has its deletes wait behind the deletes of workloads.
 const priorityManifest = "artifacts/optional/priority.yaml"
 
 // race is how one racer did with one burst.

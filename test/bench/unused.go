@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/platforms"
 	"github.com/winnow-dev/winnow/test/poll"

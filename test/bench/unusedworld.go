@@ -90,7 +90,7 @@ func webLabels(i int) map[string]string {
 	}
 }
 
-// webPodName is that of a Pod of a ReplicaSet.
+// webPodName is the name of a Pod of a ReplicaSet.
 func webPodName(ns string, i int) string { return fmt.Sprintf("%s-%05d", webReplicaSet(ns, i), i) }
 
 func webReplicaSet(ns string, i int) string { return fmt.Sprintf("web-%d-%s", i%2, hashed(ns, i%2)) }

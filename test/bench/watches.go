@@ -76,7 +76,7 @@ func measureWatches(ctx context.Context, o options, r *report) (err error) {
 	return nil
 }
 
-// create creates the policies, and starts the replica anew, so that its memory is not that of the creation.
+// create creates the policies, and starts the replica anew, so that its memory does not include what the creation took.
 func (w *watchers) create(ctx context.Context) error {
 	err := parallel(ctx, w.namespaces, func(i int) error {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace(i)}}
@@ -109,7 +109,7 @@ func (w *watchers) create(ctx context.Context) error {
 	return nil
 }
 
-// policyClient has connections of its own, which client-go would share among equal configurations.
+// policyClient has separate connections, which client-go would share among equal configurations.
 func policyClient(config *rest.Config) (rest.Interface, error) {
 	config.GroupVersion, config.APIPath = &v1alpha1.SchemeGroupVersion, "/apis"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()

@@ -88,18 +88,18 @@ func (w *world) newNamespace(ctx context.Context, name string, ttl v1alpha1.TTL)
 	if err != nil || ttl == "" {
 		return err
 	}
-	return w.newPolicy(ctx, name, ttl)
+	return w.newPolicy(ctx, name, v1alpha1.CleanupPolicySpec{TTLAfterFinished: &ttl})
 }
 
-// newPolicy creates a policy for what is finished in a namespace.
-func (w *world) newPolicy(ctx context.Context, ns string, ttl v1alpha1.TTL) error {
+// newPolicy creates a policy in a namespace.
+func (w *world) newPolicy(ctx context.Context, ns string, spec v1alpha1.CleanupPolicySpec) error {
 	client, err := versioned.NewForConfig(w.cluster.RESTConfig())
 	if err != nil {
 		return err
 	}
 	policy := &v1alpha1.CleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "bench"},
-		Spec:       v1alpha1.CleanupPolicySpec{TTLAfterFinished: &ttl},
+		Spec:       spec,
 	}
 	_, err = client.GcV1alpha1().CleanupPolicies(ns).Create(ctx, policy, metav1.CreateOptions{})
 	return err
@@ -148,7 +148,7 @@ func eventually(ctx context.Context, interval time.Duration, ask func(context.Co
 	return poll.Until(ctx, waitMost, interval, ask)
 }
 
-// loadAverage is how many processes wanted to run in the last minute: how busy the machine was with this and all else.
+// loadAverage is how many processes wanted to run in the last minute: how busy the machine was with this and everything else.
 func loadAverage() (string, error) {
 	text, err := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")

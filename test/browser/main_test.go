@@ -33,7 +33,7 @@ var (
 	chromium context.Context
 )
 
-// reboundName is a name that the browser resolves to this machine, as that of a hostile web page could.
+// reboundName is a name that the browser resolves to this machine, as the name of a hostile web page could.
 const reboundName = "rebound.example"
 
 func TestMain(m *testing.M) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/explain"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 )
@@ -43,11 +44,11 @@ func (s *source) Read(_ context.Context, _ string, add func(*v1alpha1.CleanupCan
 	}}}, nil
 }
 
-func (s *source) Explain(context.Context, local.Object) (ui.Explanation, error) {
+func (s *source) Explain(context.Context, local.Object) (explain.Words, error) {
 	s.calls.Add(1)
-	return ui.Explanation{
+	return explain.Words{
 		Title: s.text, State: s.text, Reason: s.text, Message: s.text, Lines: []string{s.text},
-		Facts: []ui.Fact{{Name: s.text, Text: s.text, Details: []string{s.text}}},
+		Facts: []explain.Fact{{Name: s.text, Text: s.text, Details: []string{s.text}}},
 	}, nil
 }
 

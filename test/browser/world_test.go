@@ -77,7 +77,7 @@ func annotated(key, value string) func(*batchv1.Job) {
 	}
 }
 
-// finishedPods creates Pods that have just finished, each with a time of its own for which it is kept.
+// finishedPods creates Pods that have just finished, each of which is kept for another time.
 func finishedPods(t *testing.T, ns string, n int, ttl func(i int) string) {
 	t.Helper()
 	for i := range n {

@@ -234,7 +234,7 @@ func (r *release) wantAggregated() {
 func (r *release) wantNamespacesGo() {
 	r.Helper()
 	kubectl(r.T, "create", "namespace", "beside")
-	kubectl(r.T, "delete", "namespace", "beside", "--timeout=30s")
+	kubectl(r.T, "delete", "namespace", "beside", "--timeout=5m")
 }
 
 // wantSecondRefused: a cluster has one Winnow.
@@ -270,7 +270,7 @@ func (r *release) clean() {
 		{"namespace", "team-a", "elsewhere", "beside", namespace},
 	} {
 		group.Go(func() error {
-			args = append([]string{"delete", "--ignore-not-found", "--timeout=1m"}, args...)
+			args = append([]string{"delete", "--ignore-not-found", "--timeout=5m"}, args...)
 			_, _, err := shared.Kubectl(context.Background(), args...)
 			return err
 		})
@@ -280,11 +280,11 @@ func (r *release) clean() {
 	}
 }
 
-// eventually tries until there is no error, for half a minute.
+// eventually tries until there is no error, for five minutes.
 func (r *release) eventually(try func() error) {
 	r.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(r.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(r.Context(), 100*time.Millisecond, 5*time.Minute, true, func(context.Context) (bool, error) {
 		last = try()
 		return last == nil, nil
 	})

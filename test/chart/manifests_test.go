@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ofHelm are labels and annotations that manifests do without, and those of Argo CD, which the storage gets from its kustomization.
+// ofHelm are labels and annotations that manifests do without, and the ones of Argo CD, which the storage gets from its kustomization.
 var ofHelm = []string{
 	"app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart", "helm.sh/resource-policy",
 }
@@ -29,6 +29,7 @@ func TestManifests(t *testing.T) {
 		"all":          nil,
 		"install":      {"--set=storage=false"},
 		"one-node":     {"--set=storage=false,replicas=1"},
+		"no-delete":    {"--set=storage=false,rights.delete=false,accounts.enabled=true"},
 		"cert-manager": {"--set=storage=false,certificates.source=certManager"},
 	} {
 		t.Run(folder, func(t *testing.T) {
@@ -45,10 +46,13 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestFolders: "kubectl apply -k" takes each folder, and all kustomizations name all files. The folders do without Go and scripts, so that
-// they can be applied from a repository.
+// dangerous is applied only by name, and only before Kubernetes 1.36.
+const dangerous = artifacts + "optional/accounts-before-1.36.yaml"
+
+// TestFolders: "kubectl apply -k" takes each folder, and all kustomizations name all files, except the dangerous one. The folders do without
+// Go and scripts, so that they can be applied from a repository.
 func TestFolders(t *testing.T) {
-	for _, folder := range []string{"all", "storage", "install", "one-node", "cert-manager", "optional", "monitoring"} {
+	for _, folder := range []string{"all", "storage", "install", "one-node", "no-delete", "cert-manager", "optional", "monitoring"} {
 		built := kubectl(t, "kustomize", artifacts+folder)
 		files, err := filepath.Glob(artifacts + folder + "/*.yaml")
 		if err != nil {
@@ -60,8 +64,8 @@ func TestFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, o := range objects(t, string(content)) {
-				if o.Kind != "Kustomization" && !strings.Contains(built, "  name: "+o.Metadata.Name+"\n") {
-					t.Errorf("artifacts/%s does not build %s %s of %s", folder, o.Kind, o.Metadata.Name, file)
+				if o.Kind != "Kustomization" && strings.Contains(built, "  name: "+o.Metadata.Name+"\n") == (file == dangerous) {
+					t.Errorf("artifacts/%s: %s %s of %s is missing, or must not be there", folder, o.Kind, o.Metadata.Name, file)
 				}
 			}
 		}
@@ -147,7 +151,7 @@ func TestFieldsAreKnown(t *testing.T) {
 // TestFoldersApply: so it takes what each folder of manifests has, with "kubectl apply -k".
 func TestFoldersApply(t *testing.T) {
 	prepareNamespace(t)
-	for _, folder := range []string{"all", "storage", "install", "one-node", "optional"} {
+	for _, folder := range []string{"all", "storage", "install", "one-node", "no-delete", "optional"} {
 		_, stderr, err := shared.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict",
 			"-k", artifacts+folder)
 		if err != nil || strings.Contains(stderr, "Warning:") {
@@ -156,7 +160,7 @@ func TestFoldersApply(t *testing.T) {
 	}
 }
 
-// TestPodSecurity: the API server admits the Pods of all values, but those in the network of the node, to a namespace with the labels of
+// TestPodSecurity: the API server admits the Pods of all values, except Pods in the network of the node, to a namespace with the labels of
 // the manifests.
 func TestPodSecurity(t *testing.T) {
 	prepareNamespace(t)

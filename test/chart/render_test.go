@@ -116,7 +116,7 @@ func TestGoldenIsNoMore(t *testing.T) {
 
 var dashboard = regexp.MustCompile(`(?m)^  winnow\.json: \|\n(    .*\n)+`)
 
-// shortDashboard leaves out what stands in a file of its own.
+// shortDashboard leaves out what stands in a separate file.
 func shortDashboard(rendered string) string {
 	return dashboard.ReplaceAllString(rendered, "  winnow.json: (left out)\n")
 }
@@ -181,7 +181,7 @@ func TestNothingBlocks(t *testing.T) {
 	}
 }
 
-// TestMetadata: all objects have the same labels, nothing names another namespace than that of the release, and what keeps policies says so
+// TestMetadata: all objects have the same labels, nothing names another namespace than the release's, and objects that keep policies say so
 // to Helm and to Argo CD.
 func TestMetadata(t *testing.T) {
 	const kept, wave, options = "helm.sh/resource-policy", "argocd.argoproj.io/sync-wave", "argocd.argoproj.io/sync-options"
@@ -236,7 +236,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// chartVersion is that of the chart, and of Winnow without the "v".
+// chartVersion is the version of the chart, and of Winnow without the "v".
 func chartVersion(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))

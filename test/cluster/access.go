@@ -21,7 +21,7 @@ import (
 // Kubeconfig is the path of a kubeconfig with all rights (group system:masters).
 func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
-// RESTConfig has all rights (group system:masters) and no rate limit of its own.
+// RESTConfig has all rights (group system:masters) and no client-side rate limit.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
 // KubeconfigFor writes a new kubeconfig with a client certificate for this user and returns its path.
@@ -36,7 +36,7 @@ func (c *Cluster) KubeconfigFor(user string, groups ...string) (string, error) {
 	return c.writeKubeconfig(file.Name(), user, groups...)
 }
 
-// UserConfig is KubeconfigFor as a client configuration without a rate limit of its own.
+// UserConfig is KubeconfigFor as a client configuration without a client-side rate limit.
 func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	path, err := c.KubeconfigFor(user, groups...)
 	if err != nil {

@@ -59,8 +59,8 @@ type Cluster struct {
 	processes []*Process // in the order of their start
 }
 
-// Start starts a cluster and waits until it is of use: the API server is ready, the first namespaces exist, and all
-// Nodes, if any, are schedulable. The end of ctx kills it; Stop also waits and removes a temporary folder.
+// Start starts a cluster and waits until it is usable: the API server is ready, the first namespaces exist, and all Nodes, if any, are
+// schedulable. The end of ctx kills it; Stop also waits and removes a temporary folder.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	c, err := newCluster(ctx, options)
 	if err != nil {

@@ -162,7 +162,7 @@ func (c *Cluster) apiServerFlags(etcdClient []string) ([]string, error) {
 		"--service-account-key-file="+c.serviceAccountKey(), "--service-account-signing-key-file="+c.serviceAccountKey(),
 		"--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--allow-privileged",
 		"--audit-policy-file="+auditPolicyFile, "--audit-log-path="+c.AuditLog(), "--audit-log-format=json",
-		"--audit-log-mode=blocking", "--audit-log-maxsize=0", // the whole run in one file
+		"--audit-log-mode=blocking", "--audit-log-maxsize=100000", // The whole run in one file: 0 would mean 100 MB.
 	), nil
 }
 

@@ -17,10 +17,10 @@ import (
 )
 
 // stopGrace is how long a process may take to end by itself after SIGTERM.
-const stopGrace = 20 * time.Second
+const stopGrace = 2 * time.Minute
 
-// Process is a child in a process group of its own, so that a Ctrl-C in the terminal reaches the parent alone,
-// which the kernel kills together with its parent.
+// Process is a child in a separate process group, so that a Ctrl-C in the terminal reaches only the parent. The kernel kills it together
+// with its parent.
 type Process struct {
 	Name    string
 	LogFile string // standard output and error; several runs of one name append
@@ -83,7 +83,7 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Stop asks the process to end with SIGTERM, kills it when it takes more than 20 seconds, and returns how it ended.
+// Stop asks the process to end with SIGTERM, kills it when it takes more than two minutes, and returns how it ended.
 func (p *Process) Stop() error {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (p *Process) Stop() error {
 	}
 }
 
-// ended tells whether the process is gone.
+// ended reports whether the process is gone.
 func (p *Process) ended() bool {
 	select {
 	case <-p.done:

@@ -14,12 +14,14 @@ import (
 	"testing"
 )
 
-// section returns the part of CONTRIBUTING.md below a heading.
-func section(t *testing.T, title string) string {
+const architecture = "docs/architecture.md"
+
+// section returns the part of a page below a heading.
+func section(t *testing.T, page, title string) string {
 	t.Helper()
-	_, after, ok := strings.Cut(read(t, "CONTRIBUTING.md"), "\n## "+title+"\n")
+	_, after, ok := strings.Cut(read(t, page), "\n## "+title+"\n")
 	if !ok {
-		t.Fatalf("CONTRIBUTING.md has no heading %q", title)
+		t.Fatalf("%s has no heading %q", page, title)
 	}
 	before, _, _ := strings.Cut(after, "\n## ")
 	return before
@@ -56,11 +58,11 @@ func files(t *testing.T, folder string, want func(path string) bool) []string {
 
 var folderRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 
-// TestFoldersHaveARow: each package has a row in the table of folders, or is below the folder of one. Those of the controller have a row
-// each.
+// TestFoldersHaveARow: each package has a row in the table of folders, or is in a folder that has one. Each package of the
+// controller has its own row.
 func TestFoldersHaveARow(t *testing.T) {
 	rows := map[string]bool{}
-	for _, row := range folderRow.FindAllStringSubmatch(section(t, "Where things are"), -1) {
+	for _, row := range folderRow.FindAllStringSubmatch(section(t, architecture, "Packages"), -1) {
 		if rows[row[1]] = true; len(files(t, row[1], func(string) bool { return true })) == 0 {
 			t.Errorf("%s has a row, and is empty", row[1])
 		}
@@ -72,7 +74,7 @@ func TestFoldersHaveARow(t *testing.T) {
 				folder = filepath.Dir(folder)
 			}
 			if !rows[folder] {
-				t.Errorf("CONTRIBUTING.md has no row for the folder of %s", file)
+				t.Errorf("%s has no row for the folder of %s", architecture, file)
 			}
 		}
 	}
@@ -80,7 +82,7 @@ func TestFoldersHaveARow(t *testing.T) {
 
 var wordRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z ,]*[a-z]) \|`)
 
-// TestWordsAreUsed: each word of the glossary of CONTRIBUTING.md occurs in the code of the controller.
+// TestWordsAreUsed: each word of the glossary of docs/architecture.md occurs in the code of the controller.
 func TestWordsAreUsed(t *testing.T) {
 	var code strings.Builder
 	for _, file := range files(t, "pkg/controller", func(path string) bool {
@@ -88,7 +90,7 @@ func TestWordsAreUsed(t *testing.T) {
 	}) {
 		code.WriteString(strings.ToLower(read(t, file)))
 	}
-	words := wordRow.FindAllStringSubmatch(section(t, "Words in the code"), -1)
+	words := wordRow.FindAllStringSubmatch(section(t, architecture, "Glossary"), -1)
 	if len(words) < 20 {
 		t.Fatalf("found %d words", len(words))
 	}

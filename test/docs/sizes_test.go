@@ -85,7 +85,7 @@ func TestDeploymentHasASize(t *testing.T) {
 	if request.Cmp(resource.MustParse(row.request)) != 0 || limit.Cmp(resource.MustParse(row.limit)) != 0 {
 		t.Errorf("the container requests %v and is limited to %v, want %s and %s", &request, &limit, row.request, row.limit)
 	}
-	// As the kubelet does: the limit in the units of the divisor, put in the place of its name.
+	// As the kubelet does: the limit in the units of the divisor, put instead of its name.
 	from := container.Env[0].ValueFrom.ResourceFieldRef
 	units := int64(math.Ceil(float64(limit.Value()) / float64(from.Divisor.Value())))
 	soft := number(t, strings.ReplaceAll(container.Env[1].Value, "$("+container.Env[0].Name+")", strconv.FormatInt(units, 10)))

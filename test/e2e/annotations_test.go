@@ -57,7 +57,7 @@ func TestAnnotationsWithoutEffect(t *testing.T) {
 		})
 	}
 	annotate(ns, "job/short", "example.com/other=x")             // Nothing is told again.
-	annotate(ns, "job/longer", "gc.winnow.dev/keep-until=never") // Its turn comes after that of all others.
+	annotate(ns, "job/longer", "gc.winnow.dev/keep-until=never") // Its turn comes after all others.
 	eventually(t, func(ctx context.Context) string {
 		told := events(ctx, t, ns)
 		if told["longer"] == 0 {

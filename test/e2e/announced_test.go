@@ -25,9 +25,9 @@ import (
 )
 
 // TestCandidatesAnnounceTheDeletes: the explanation equals the deed. A thousand random objects are explained under Preview policies. When
-// these enforce, exactly those are deleted that were announced as Due, by the policies and rules that were announced, and all else stays as
-// it was. In one namespace another policy enforces all the time, in the second one a cluster policy sets defaults within a maxTTL, and in
-// the third one a minTTL lets nothing go.
+// these enforce, exactly those are deleted that were announced as Due, by the policies and rules that were announced, and everything else
+// stays as it was. In one namespace another policy enforces all the time, in the second one a cluster policy sets defaults within a maxTTL,
+// and in the third one a minTTL lets nothing go.
 func TestCandidatesAnnounceTheDeletes(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -127,8 +127,8 @@ func waitAnnounced(t *testing.T, ns string, expected map[string]string) announce
 	return out
 }
 
-// checkPluginAgrees compares what the plugin says that judges the objects itself, as in a cluster without Winnow. It does not know since when
-// an object has been above a limit by count, so that the time when such an object became due differs.
+// checkPluginAgrees compares what the plugin says that decides for the objects itself, as in a cluster without Winnow. It does not know
+// since when an object has been above a limit by count, so that the time when such an object became due differs.
 func checkPluginAgrees(t *testing.T, ns string, announced announcement) {
 	t.Helper()
 	cluster, err := local.New(suite.RESTConfig())

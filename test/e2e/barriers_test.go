@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -54,11 +55,7 @@ func TestFrozenWatchOfPolicies(t *testing.T) {
 
 func setTTL(t *testing.T, ns string, s v1alpha1.TTL) {
 	t.Helper()
-	p, err := gc.CleanupPolicies(ns).Get(t.Context(), "p", metav1.GetOptions{})
-	must(t, err)
-	p.Spec.TTLAfterFinished = &s
-	_, err = gc.CleanupPolicies(ns).Update(t.Context(), p, metav1.UpdateOptions{})
-	must(t, err)
+	changePolicy(t, ns, "p", fmt.Sprintf(`{"ttlAfterFinished":%q}`, s))
 }
 
 // TestBarriers: they stand among the stored policies and say what they are, no request for policies shows them, and what is removed of them

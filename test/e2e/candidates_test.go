@@ -120,23 +120,20 @@ func TestCandidatesToRead(t *testing.T) {
 		"jobs.batch/report Waiting 2h cup/defaults default in TIME NotDue",
 		"jobs.batch/typo Waiting 2h cup/defaults default in TIME NotDue",
 	}
-	eventually(t, func(ctx context.Context) string {
-		stdout, stderr, err := suite.Kubectl(ctx, "get", "cand", "-n", ns)
-		if got := rows(stdout); err != nil || stderr != "" || !slices.Equal(got, want) {
-			return fmt.Sprintf("kubectl get cand: %q %v\n%s", stderr, err, strings.Join(got, "\n"))
-		}
-		return ""
-	})
-	running := []string{want[0], "jobs.batch/running NoCandidate - cup/defaults default - NotFinished"}
-	if got := rows(kubectl(t, "get", "cand", "-n", ns, "--field-selector=object=jobs.batch/running")); !slices.Equal(got, running) {
-		t.Errorf("a Job that runs: %q", got)
+	sees := func(want []string, args ...string) { // as soon as each replica knows
+		t.Helper()
+		eventually(t, func(ctx context.Context) string {
+			stdout, stderr, err := suite.Kubectl(ctx, append([]string{"get", "cand", "-n", ns}, args...)...)
+			if got := rows(stdout); err != nil || stderr != "" || !slices.Equal(got, want) {
+				return fmt.Sprintf("kubectl get cand %q: %q %v\n%s", args, stderr, err, strings.Join(got, "\n"))
+			}
+			return ""
+		})
 	}
-	if got := rows(kubectl(t, "get", "cand", "-n", ns, "--field-selector=state=Kept")); !slices.Equal(got, []string{want[0], want[3]}) {
-		t.Errorf("what is kept: %q", got)
-	}
-	if got := rows(kubectl(t, "get", "cand", "-n", ns, "--chunk-size=2")); !slices.Equal(got, want) {
-		t.Errorf("in pages: %q", got)
-	}
+	sees(want)
+	sees([]string{want[0], "jobs.batch/running NoCandidate - cup/defaults default - NotFinished"}, "--field-selector=object=jobs.batch/running")
+	sees([]string{want[0], want[3]}, "--field-selector=state=Kept")
+	sees(want, "--chunk-size=2")
 	sorted := strings.Split(strings.TrimSpace(kubectl(t, "get", "cand", "-n", ns, "--sort-by=.status.dueTime", "--no-headers")), "\n")
 	if len(sorted) != 5 || !strings.HasPrefix(sorted[0], "jobs.batch/nightly ") || !strings.HasPrefix(sorted[4], "jobs.batch/few-") {
 		t.Errorf("by due time: %q", sorted)
@@ -226,10 +223,13 @@ func TestCandidatesDisturbNobody(t *testing.T) {
 		return ""
 	})
 	for command, winnows := range map[string]bool{"get all -A": false, "api-resources": true} {
-		stdout, stderr, err := suite.Kubectl(t.Context(), strings.Fields(command)...)
-		if err != nil || stderr != "" || strings.Contains(stdout, "cleanup") != winnows {
-			t.Errorf("kubectl %s: %v %s\n%s", command, err, stderr, stdout)
-		}
+		eventually(t, func(ctx context.Context) string {
+			stdout, stderr, err := suite.Kubectl(ctx, strings.Fields(command)...)
+			if err != nil || stderr != "" || strings.Contains(stdout, "cleanup") != winnows {
+				return fmt.Sprintf("kubectl %s: %v %s\n%s", command, err, stderr, stdout)
+			}
+			return ""
+		})
 	}
 	if _, stderr, err := suite.Kubectl(t.Context(), "delete", "cand", "-n", ns, "--all"); err == nil || !strings.Contains(stderr, "MethodNotAllowed") && !strings.Contains(stderr, "does not allow this method") {
 		t.Errorf("candidates can be deleted: %v %s", err, stderr)

@@ -34,7 +34,7 @@ func named(prefix string) func(*batchv1.Job) {
 func TestCapacityPerOwner(t *testing.T) {
 	t.Parallel()
 	ns := newNamespace(t)
-	suspended, unlimited := true, int32(100) // The CronJob controller has a limit of its own for the history.
+	suspended, unlimited := true, int32(100) // The CronJob controller limits the history too.
 	var lists [][]*batchv1.Job
 	for i := range 5 {
 		name := fmt.Sprintf("cron-%d", i)
@@ -60,7 +60,7 @@ func TestCapacityPerOwner(t *testing.T) {
 	expectDeletions(t, ns, want...)
 }
 
-// TestCapacityPerLabel: each value of a label has a pool of its own, and an object without it is in none.
+// TestCapacityPerLabel: each value of a label has a separate pool, and an object without it is in none.
 func TestCapacityPerLabel(t *testing.T) {
 	t.Parallel()
 	ns := newNamespace(t)
@@ -83,16 +83,16 @@ func TestCapacityMinAge(t *testing.T) {
 		t.Helper()
 		_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType, fmt.Appendf(
 			nil,
-			`{"spec":{"rules":[{"name":"jobs","resources":["jobs.batch"],"capacity":{"maxObjects":%d,"minAge":"6s"}}]}}`,
+			`{"spec":{"rules":[{"name":"jobs","resources":["jobs.batch"],"capacity":{"maxObjects":%d,"minAge":"20s"}}]}}`,
 			maxObjects,
 		), metav1.PatchOptions{})
 		must(t, err)
 	}
-	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(4)), MinAge: ttl("6s")}))
+	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(4)), MinAge: ttl("20s")}))
 	all := finishedJobs(t, ns, 10)
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 10 && s.NextDeletionTime != nil })
 	setLimit(8)
-	due := finishedAt(all[0]).Add(6 * time.Second)
+	due := finishedAt(all[0]).Add(20 * time.Second)
 	want := allBut(8, "p/jobs", all)
 	expectDeletions(t, ns, want...)
 	for _, d := range deletions(t, ns) {

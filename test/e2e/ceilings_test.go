@@ -76,8 +76,9 @@ func TestCeiling(t *testing.T) {
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return counts(s) })
 }
 
-// TestCeilingCounts: a ceiling counts what no policy decides for, what a policy never deletes and what has a TTL of its own, and takes it
-// in its turn. What runs or is held is not counted, and not taken. What its annotation keeps is counted, and taken last.
+// TestCeilingCounts: a ceiling counts objects that no policy decides for, that a policy never deletes or that set a TTL themselves, and
+// deletes them in order. Objects that run or are held are not counted, and not deleted. Objects that an annotation keeps are counted, and
+// deleted last.
 func TestCeilingCounts(t *testing.T) {
 	t.Parallel()
 	g := newGroup()
@@ -172,7 +173,7 @@ func TestCeilingDoesNotCountWhatItDeleted(t *testing.T) {
 	finish("p5", 5)
 	taken("p3", "p4")
 	kubectl("patch", "pod", "p3", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	kubectl("wait", "--for=delete", "pod/p3", "--timeout=60s")
+	kubectl("wait", "--for=delete", "pod/p3", "--timeout="+waitMost.String())
 	taken("p3", "p4")
 }
 
@@ -186,9 +187,9 @@ type finishedPod struct {
 }
 
 // TestPodCeiling has the cases of TestGCTerminated of Kubernetes' own Pod collector (pkg/controller/podgc) with
-// --terminated-pod-gc-threshold as the ceiling. There, Pods were created an hour apart in the order of the table; here they
-// finish a second apart. Ours differs in three things:
-//   - order is that of the finish, not of the creation: a Pod that ran for a week and just ended is the newest;
+// --terminated-pod-gc-threshold as the ceiling. There, one Pod was created per hour in the order of the table; here one finishes per
+// second. Ours differs in three things:
+//   - the order is by finish, not by creation: a Pod that ran for a week and just ended is the newest;
 //   - evicted Pods do not go before the others: why it failed says nothing of how long somebody wants to see it;
 //   - a ceiling of 0 keeps none; there, 0 switches the collector off. Without a ceiling there is none.
 func TestPodCeiling(t *testing.T) {

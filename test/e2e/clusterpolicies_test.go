@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,10 +19,11 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/jobs"
 )
 
-// groupLabel on a namespace says which test it is of, so that a cluster policy reaches those of its own test alone.
+// groupLabel on a namespace says which test it is of, so that a cluster policy reaches only the namespaces of its own test.
 const groupLabel = "test.winnow.dev/group"
 
 // group are the namespaces of one test that its cluster policy, of the same name, selects.
@@ -89,8 +91,8 @@ func labelNamespace(t *testing.T, ns, key, value string) time.Time {
 	return acknowledged
 }
 
-// shuffledJobs creates n unmanaged Jobs and lets them finish in another order than that of their creation, at some second since it:
-// what goes first must not be told from the creation.
+// shuffledJobs creates n unmanaged Jobs and lets them finish in another order than they were created, at some second since then: nobody can
+// tell from the creation which goes first.
 func shuffledJobs(t *testing.T, ns string, n int, change ...func(*batchv1.Job)) []*batchv1.Job {
 	t.Helper()
 	created, err := jobs.Create(t.Context(), kube, ns, n, change...)
@@ -103,7 +105,7 @@ func shuffledJobs(t *testing.T, ns string, n int, change ...func(*batchv1.Job)) 
 	return created
 }
 
-// oldestFirst orders Jobs as limits take them: by finish, and those of the same second by descending UID.
+// oldestFirst orders Jobs as limits take them: by finish, and by descending UID within a second.
 func oldestFirst(all []*batchv1.Job) []*batchv1.Job {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b *batchv1.Job) int {
@@ -130,16 +132,26 @@ func allBut(keep int, decider string, lists ...[]*batchv1.Job) []string {
 // approve runs the command by which the message of a condition says that a hold is approved.
 func approve(t *testing.T, status *v1alpha1.CleanupPolicyStatus) {
 	t.Helper()
+	approveIn(t, suite, status)
+}
+
+// approveIn is approve for a cluster. It tries until Winnow has time to check the approval.
+func approveIn(t *testing.T, c *cluster.Cluster, status *v1alpha1.CleanupPolicyStatus) {
+	t.Helper()
 	message := status.Conditions[0].Message
 	_, command, ok := strings.Cut(message, "; to approve: kubectl ")
 	if !ok {
 		t.Fatalf("no command in the condition: %s", message)
 	}
-	_, _, err := suite.Kubectl(t.Context(), strings.Fields(command)...)
-	must(t, err)
+	eventually(t, func(ctx context.Context) string {
+		if _, stderr, err := c.Kubectl(ctx, strings.Fields(command)...); err != nil {
+			return fmt.Sprintf("%v: %s", err, stderr)
+		}
+		return ""
+	})
 }
 
-// isHeld tells whether exactly one change waits for approval, that made so many objects of a namespace due.
+// isHeld reports whether exactly one change waits for approval, and made so many objects of a namespace due.
 func isHeld(s *v1alpha1.CleanupPolicyStatus, ns string, objects int64) bool {
 	return len(s.Holds) == 1 && s.Holds[0].Namespace == ns && s.Holds[0].Objects == objects && s.Holds[0].ID != "" &&
 		len(s.Conditions) > 0 && s.Conditions[0].Reason == "Held" && s.Conditions[0].Status == metav1.ConditionFalse &&

@@ -32,15 +32,7 @@ func TestDeadlines(t *testing.T) {
 	}
 	createJob(t, ns, job("own", runningForever, func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(86400)) }))
 	createPod(t, ns, pod("alone", func(p *corev1.Pod) { p.Annotations["test.winnow.dev/run-for"] = "forever" }))
-	for _, name := range []string{"hangs", "patient", "changed", "withdrawn", "condition", "own"} {
-		eventually(t, func(ctx context.Context) string {
-			j, err := kube.BatchV1().Jobs(ns).Get(ctx, name, metav1.GetOptions{})
-			if err != nil || j.Status.StartTime == nil {
-				return fmt.Sprintf("%s has not started: %v", name, err)
-			}
-			return ""
-		})
-	}
+	waitStarted(t, ns, "hangs", "patient", "changed", "withdrawn", "condition", "own")
 	rules := []v1alpha1.CleanupRule{
 		{Name: "short", Selector: matching(map[string]string{"app": "hangs"}), ActiveDeadline: ttl("5s"), TTL: ttl("5s")},
 		{ // The condition does not see what the rule has set, so it is set once.
@@ -64,18 +56,14 @@ func TestDeadlines(t *testing.T) {
 	patches := map[string]string{"jobs/hangs": "p/short 5", "jobs/patient": "p/default 3600", "jobs/changed": "p/default 3600",
 		"jobs/withdrawn": "p/withdrawn 7200", "jobs/condition": "p/condition 10800", "pods/alone": "p/default 3600"}
 	expectDeadlines(t, ns, patches)
-	if reason := failedBecause(t, ns, "hangs"); reason != batchv1.JobReasonDeadlineExceeded {
-		t.Errorf("the Job failed because of %q", reason)
-	}
+	expectFailedBecause(t, ns, "hangs", batchv1.JobReasonDeadlineExceeded)
 
 	_, err := kube.BatchV1().Jobs(ns).Patch(t.Context(), "changed", types.MergePatchType, []byte(`{"spec":{"activeDeadlineSeconds":7000}}`),
 		metav1.PatchOptions{})
 	must(t, err)
-	policy, err := gc.CleanupPolicies(ns).Get(t.Context(), "p", metav1.GetOptions{})
+	fewer, err := json.Marshal(rules[:2])
 	must(t, err)
-	policy.Spec.Rules = rules[:2]
-	_, err = gc.CleanupPolicies(ns).Update(t.Context(), policy, metav1.UpdateOptions{})
-	must(t, err)
+	changePolicy(t, ns, "p", fmt.Sprintf(`{"rules":%s}`, fewer))
 	waitDeadline(t, ns, "withdrawn", "3600", "3600") // The default applies now.
 	must(t, gc.CleanupPolicies(ns).Delete(t.Context(), "p", metav1.DeleteOptions{}))
 	waitDeadline(t, ns, "withdrawn", "", "")
@@ -97,6 +85,7 @@ func testHeldDeadlines(t *testing.T) {
 	ns := g.namespace(t)
 	for i := range 4 {
 		createJob(t, ns, job(fmt.Sprint("old-", i), runningForever))
+		waitStarted(t, ns, fmt.Sprint("old-", i))
 	}
 	afterwards(t, 2*time.Second) // The Jobs have run for longer than their deadline by then.
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{ActiveDeadline: ttl("1s")})
@@ -112,7 +101,7 @@ func testHeldDeadlines(t *testing.T) {
 	expectDeadlines(t, ns, want)
 }
 
-// TestDeadlinesNeedPatch: who may delete Jobs and Pods, but not change them, cannot give them a deadline.
+// TestDeadlinesNeedPatch: a user who may delete Jobs and Pods, but not change them, cannot give them a deadline.
 func TestDeadlinesNeedPatch(t *testing.T) {
 	t.Parallel()
 	ns := newNamespace(t)
@@ -133,13 +122,29 @@ func TestDeadlinesNeedPatch(t *testing.T) {
 		_, stderr, _ := suite.KubectlStdin(t.Context(), manifest, "--kubeconfig", kubeconfig, "-n", ns, "create", "-f", "-")
 		return stderr
 	}
-	stderr := apply(`{"activeDeadline": "1h"}`)
 	missing := "kubectl auth can-i patch jobs.batch -n " + ns
-	if !strings.Contains(stderr, missing) || strings.Contains(stderr, "can-i delete") {
-		t.Errorf("refused with %s, want %s", stderr, missing)
-	}
+	eventually(t, func(context.Context) string { // RBAC follows its objects after a moment.
+		if stderr := apply(`{"activeDeadline": "1h"}`); !strings.Contains(stderr, missing) || strings.Contains(stderr, "can-i delete") {
+			return fmt.Sprintf("refused with %s, want %s", stderr, missing)
+		}
+		return ""
+	})
 	if stderr := apply(`{"ttlAfterFinished": "1h"}`); stderr != "" {
 		t.Errorf("a policy without deadline: %s", stderr)
+	}
+}
+
+// waitStarted waits until the Job controller has written when Jobs started.
+func waitStarted(t *testing.T, ns string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		eventually(t, func(ctx context.Context) string {
+			j, err := kube.BatchV1().Jobs(ns).Get(ctx, name, metav1.GetOptions{})
+			if err != nil || j.Status.StartTime == nil {
+				return fmt.Sprintf("%s has not started: %v", name, err)
+			}
+			return ""
+		})
 	}
 }
 
@@ -210,16 +215,24 @@ func waitDeadline(t *testing.T, ns, name, seconds, annotation string) {
 	})
 }
 
-// failedBecause returns the reason for which the Job controller failed a Job, from its event: the Job may be gone.
-func failedBecause(t *testing.T, ns, name string) string {
+// expectFailedBecause waits for the event that tells why the Job controller failed a Job: the Job may be gone.
+func expectFailedBecause(t *testing.T, ns, name, reason string) {
 	t.Helper()
-	events, err := kube.CoreV1().Events(ns).
-		List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,involvedObject.name=" + name})
-	must(t, err)
-	for _, e := range events.Items {
-		if e.Type == corev1.EventTypeWarning {
-			return e.Reason
+	eventually(t, func(ctx context.Context) string {
+		events, err := kube.CoreV1().Events(ns).
+			List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,involvedObject.name=" + name})
+		if err != nil {
+			return err.Error()
 		}
-	}
-	return ""
+		for _, e := range events.Items {
+			if e.Type != corev1.EventTypeWarning {
+				continue
+			}
+			if e.Reason != reason {
+				t.Errorf("the Job failed because of %q", e.Reason)
+			}
+			return ""
+		}
+		return "no event tells why the Job failed"
+	})
 }

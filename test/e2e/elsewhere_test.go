@@ -140,7 +140,7 @@ func TestRecreateLoop(t *testing.T) {
 		strings.Count(c.Message, "managedElsewhere: Delete") != 1 {
 		t.Errorf("condition: %+v", c)
 	}
-	expectPlugin(t, ns, "", 0, []string{"1 with reason RecreateLoop"}, "report")
+	waitPlugin(t, ns, 0, "1 with reason RecreateLoop", "report")
 	kill(t, leader(t))
 	finish(t, createJob(t, ns, job("plain", unmanaged)), time.Now())
 	want = append(want, "jobs/plain p/default")

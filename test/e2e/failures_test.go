@@ -21,43 +21,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
 // The tests of this file stop and start what the others need, so none of them is parallel: they run before or after those.
-
-// leader is the replica that deletes.
-func leader(t *testing.T) *winnow.Replica {
-	t.Helper()
-	var out *winnow.Replica
-	eventually(t, func(ctx context.Context) string {
-		for _, r := range server.Replicas {
-			metrics, err := r.Get(ctx, "/metrics")
-			if err == nil && strings.Contains(metrics, "\nwinnow_leading 1") {
-				out = r
-				return ""
-			}
-		}
-		return "no replica leads"
-	})
-	return out
-}
-
-// kill ends replicas with SIGKILL, and has them back for the next test at the latest.
-func kill(t *testing.T, replicas ...*winnow.Replica) {
-	t.Helper()
-	for _, r := range replicas {
-		must(t, r.Kill())
-		t.Cleanup(func() {
-			select {
-			case <-r.Process.Done():
-				must(t, r.Start(whole))
-			default:
-			}
-		})
-	}
-}
 
 // expectEachDeletedOnce waits until exactly n Jobs are left in ns and checks that each of the others was deleted by one DELETE
 // that the API server accepted, or by one whose sender was killed: that it answers with a time-out.
@@ -256,16 +225,18 @@ func TestJobNotYetListed(t *testing.T) {
 	expectDeletions(t, elsewhere)
 }
 
-// TestAPIServerRestarted: kube-apiserver is killed while Jobs become due, and comes back.
+// TestAPIServerRestarted: kube-apiserver is killed before Jobs become due, and comes back after that.
 func TestAPIServerRestarted(t *testing.T) {
 	ns := newNamespace(t)
 	const n = 50
 	var names []string
-	for _, j := range finishedJobs(t, ns, n) {
+	all := finishedJobs(t, ns, n)
+	for _, j := range all {
 		names = append(names, j.Name)
 	}
-	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("5s")})
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("15s")})
 	must(t, suite.StopComponent(cluster.APIServer))
+	waitUntil(t, finishedAt(all[0]).Add(15*time.Second))
 	must(t, suite.StartComponent(whole, cluster.APIServer))
 	expectEachDeletedOnce(t, ns, names, 0)
 	eventually(t, func(ctx context.Context) string {
@@ -411,9 +382,12 @@ func TestNamespaceDeletedWhileDown(t *testing.T) {
 	ns := newNamespace(t)
 	finishedJobs(t, ns, 10)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1h")})
+	impatient, err := versioned.NewForConfig(suite.RESTConfig())
+	must(t, err)
 	kill(t, server.Replicas...)
 	eventually(t, func(ctx context.Context) string {
-		if _, err := gc.CleanupPolicies(ns).Get(ctx, "p", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
+		_, err := impatient.GcV1alpha1().CleanupPolicies(ns).Get(ctx, "p", metav1.GetOptions{})
+		if !apierrors.IsServiceUnavailable(err) {
 			return fmt.Sprintf("get of a policy: %v", err)
 		}
 		return ""

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	usagemarks "github.com/winnow-dev/winnow/pkg/controller/marks"
+	usagemarks "github.com/winnow-dev/winnow/pkg/controller/write/marks"
 )
 
 // failPod creates a Pod with a status that nobody else writes, and returns its UID.
@@ -71,10 +72,10 @@ func TestFirstSeenOutlivesWinnow(t *testing.T) {
 	grant(t, r)
 	installCustom(t, client, r)
 	createLifecycle(t, r, "object.status.?at.orValue(null)")
-	const keep = 40 * time.Second
-	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
-		{Name: "all", Resources: []string{r.Name(), "pods"}, TTL: ttl("40s")},
-	}})
+	rules := func(s v1alpha1.TTL) []v1alpha1.CleanupRule {
+		return []v1alpha1.CleanupRule{{Name: "all", Resources: []string{r.Name(), "pods"}, TTL: &s}}
+	}
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: rules("1h")})
 	objects := map[types.UID]string{
 		failPod(t, ns, "rejected", corev1.PodStatus{Reason: "OutOfcpu", StartTime: new(metav1.Now())}): "pods/rejected",
 		failPod(t, ns, "lost", lost()): "pods/lost",
@@ -105,6 +106,14 @@ func TestFirstSeenOutlivesWinnow(t *testing.T) {
 	for _, object := range objects {
 		want = append(want, object+" p/all")
 	}
+	// They become due soon after this change, since it is not known how long the restarts took.
+	var keep time.Duration
+	for _, since := range before {
+		keep = max(keep, time.Since(since).Truncate(time.Second)+10*time.Second)
+	}
+	sooner, err := json.Marshal(rules(v1alpha1.TTL(fmt.Sprintf("%ds", int(keep.Seconds())))))
+	must(t, err)
+	changePolicy(t, ns, "p", fmt.Sprintf(`{"rules":%s}`, sooner))
 	expectDeletions(t, ns, want...)
 	for _, d := range deletions(t, ns) {
 		for uid, object := range objects {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	usagemarks "github.com/winnow-dev/winnow/pkg/controller/marks"
+	usagemarks "github.com/winnow-dev/winnow/pkg/controller/write/marks"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 

@@ -58,7 +58,7 @@ func TestMatchConditions(t *testing.T) {
 	expectDeletions(t, ns, "jobs/small p/small", "jobs/later p/small", "jobs/large p/small", "jobs/unknown p/small")
 }
 
-// TestMatchConditionsOfPods: of two namespaces with the same Pods, only that of the policy is affected.
+// TestMatchConditionsOfPods: of two namespaces with the same Pods, only the policy's is affected.
 func TestMatchConditionsOfPods(t *testing.T) {
 	t.Parallel()
 	ns, other := newNamespace(t), newNamespace(t)

@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -56,7 +57,13 @@ func TestPodsOfAJob(t *testing.T) {
 			if status.Candidates != 0 {
 				t.Errorf("candidates: %d", status.Candidates)
 			}
-			got := deletions(t, ns)
+			var got []deletion
+			eventually(t, func(context.Context) string { // The audit log follows after a moment.
+				if got = deletions(t, ns); len(got) < completions {
+					return fmt.Sprintf("%d DELETEs for %d Pods", len(got), completions)
+				}
+				return ""
+			})
 			for _, d := range got {
 				if d.RequestReceivedTimestamp.Time.Before(finishedAt(done)) || d.ResponseStatus.Code != 200 || !d.hasPreconditions {
 					t.Errorf(

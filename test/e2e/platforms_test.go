@@ -60,7 +60,7 @@ func customClient(t *testing.T) dynamic.Interface {
 	return client
 }
 
-// sample is an object with which a built-in lifecycle is tested, and what becomes of it.
+// sample is an object with which a built-in lifecycle is tested, and the expected outcome.
 type sample struct {
 	*unstructured.Unstructured
 	outcome string
@@ -69,7 +69,7 @@ type sample struct {
 // samples reads the objects in the stored version of a resource.
 func samples(t *testing.T, r platforms.Resource) []sample {
 	t.Helper()
-	folder := filepath.Join("..", "..", "pkg", "controller", "kinds", "testdata")
+	folder := filepath.Join("..", "..", "pkg", "controller", "objects", "kinds", "testdata")
 	text, err := os.ReadFile(filepath.Join(folder, "outcomes.yaml"))
 	must(t, err)
 	var outcomes map[string]map[string]string
@@ -158,7 +158,7 @@ var (
 // chain is a run of a batch platform: each controller creates the children of one resource.
 type chain struct {
 	controllers func(client dynamic.Interface, ns string) []*platforms.Controller
-	// resources are those of the chain, from the top.
+	// resources are the resources of the chain, from the top.
 	resources []string
 	top       platforms.Resource
 }

@@ -47,6 +47,17 @@ func expectPlugin(t *testing.T, ns, stdin string, code int, texts []string, args
 	}
 }
 
+// waitPlugin waits until the plugin, which only reads, ends with this code and prints a text.
+func waitPlugin(t *testing.T, ns string, code int, text string, args ...string) {
+	t.Helper()
+	eventually(t, func(context.Context) string {
+		if output, got := winnowPlugin(t, ns, "", args...); got != code || !strings.Contains(output, text) {
+			return fmt.Sprintf("kubectl winnow %q ended with %d, want %d and %q:\n%s", args, got, code, text, output)
+		}
+		return ""
+	})
+}
+
 // TestPluginFromReportToDeletion is what a new user does: look, try a policy, keep what is needed, and apply the policy.
 func TestPluginFromReportToDeletion(t *testing.T) {
 	t.Parallel()
@@ -54,14 +65,10 @@ func TestPluginFromReportToDeletion(t *testing.T) {
 	finishedJobs(t, ns, 3)
 	path := manifest(t, `{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: p}, spec: {ttlAfterFinished: 1s}}`)
 	unnecessary := manifest(t, `{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: p}, spec: {ttlAfterFinished: never}}`)
-	expectPlugin(t, ns, "", 0, []string{"jobs.batch   3", "No policy deletes them"}, "report")
-	eventually(t, func(context.Context) string {
-		if output, code := winnowPlugin(t, ns, "", "preview", "-f", path); code != 1 || !strings.Contains(output, "jobs.batch   default   3     3     3     3     0") {
-			return output
-		}
-		return ""
-	})
-	expectPlugin(t, ns, "", 0, []string{"would delete nothing"}, "preview", "-f", unnecessary)
+	waitPlugin(t, ns, 0, "jobs.batch   3", "report")
+	waitPlugin(t, ns, 0, "No policy deletes them", "report")
+	waitPlugin(t, ns, 1, "jobs.batch   default   3     3     3     3     0", "preview", "-f", path)
+	waitPlugin(t, ns, 0, "would delete nothing", "preview", "-f", unnecessary)
 	expectPlugin(t, ns, "", 2, []string{"no such file"}, "preview", "-f", "missing.yaml")
 	cluster := manifest(t,
 		`{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, spec: {mode: Enforce, namespaceSelector: {}}}`)
@@ -117,7 +124,13 @@ func TestPluginApproves(t *testing.T) {
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return len(s.Holds) == 1 && s.Holds[0].Objects == 3 })
 	expectPlugin(t, ns, "no\n", 2, []string{"3", "nothing was approved"}, "approve", "p")
 	expectDeletions(t, ns)
-	expectPlugin(t, ns, "yes\n", 0, []string{"cleanuppolicies.gc.winnow.dev/p approved"}, "approve", "p")
+	eventually(t, func(context.Context) string { // Until Winnow has time to check the approval.
+		output, code := winnowPlugin(t, ns, "yes\n", "approve", "p")
+		if code != 0 || !strings.Contains(output, "cleanuppolicies.gc.winnow.dev/p approved") {
+			return fmt.Sprintf("approve ended with %d: %s", code, output)
+		}
+		return ""
+	})
 	expectDeletions(t, ns, "jobs/job-0000 p/all", "jobs/job-0001 p/all", "jobs/job-0002 p/all")
-	expectPlugin(t, ns, "", 0, []string{"Nothing waits for approval"}, "approve", "cup/p")
+	waitPlugin(t, ns, 0, "Nothing waits for approval", "approve", "cup/p") // Once the status says so.
 }

@@ -20,6 +20,19 @@ const labelProtected = "gc.winnow.dev/protected"
 // TestReplayedWatches: a watch that reports older states once more changes nothing of what is deleted, and of what is kept.
 func TestReplayedWatches(t *testing.T) {
 	proxy, replica := behindProxy(t)
+	for round := 1; !replayAll(t, proxy, replica); round++ {
+		if round == 3 {
+			t.Fatalf("policies and namespaces were listed again in each of %d rounds", round)
+		}
+	}
+}
+
+// replayAll is a round of TestReplayedWatches. It returns false if the replica has listed policies and namespaces again: if watches are slow, it
+// does so by itself, and then a deletion shows nothing.
+func replayAll(t *testing.T, proxy *winnow.Proxy, replica *winnow.Replica) bool {
+	t.Helper()
+	before, err := replica.Log()
+	must(t, err)
 	for name, test := range map[string]func(*testing.T, *winnow.Proxy){
 		"a policy before it was suspended":              testReplayedPolicy,
 		"a cluster policy before it suspended all":      testReplayedClusterPolicy,
@@ -31,15 +44,14 @@ func TestReplayedWatches(t *testing.T) {
 	}
 	log, err := replica.Log()
 	must(t, err)
-	// Memory would recover by listing again, so a deletion shows nothing by itself.
 	for text, want := range map[string]bool{
-		"Ignored what a watch has reported once more": true, "Ignoring an older event of a watch": true,
-		"Listing policies and namespaces again": false, "Observing everything anew": false,
+		"Ignored what a watch has reported once more": true, "Ignoring an older event of a watch": true, "Observing everything anew": false,
 	} {
 		if strings.Contains(log, text) != want {
 			t.Errorf("the log has %q: %v, want %v", text, !want, want)
 		}
 	}
+	return !strings.Contains(log[len(before):], "Listing policies and namespaces again")
 }
 
 // suspended reports whether a policy holds one object because somebody has suspended deletions.
@@ -131,7 +143,7 @@ func testReplayedJobs(t *testing.T, proxy *winnow.Proxy) {
 	}
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 2 })
 	older := proxy.Reported("jobs", ns)
-	kubectl(t, "annotate", "job", "kept", "-n", ns, annotationKeepUntil+"="+time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	kubectl(t, "annotate", "job", "kept", "-n", ns, annotationKeepUntil+"="+time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339))
 	waitCandidate(t, ns, "jobs.batch/kept", annotationKeepUntil)
 	setTTL(t, ns, "0s")
 	expectDeletions(t, ns, "jobs/gone p/default")

@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
-// review is a manifest, the same as that of a policy except for the kind.
+// review is a manifest, the same as for a policy except for the kind.
 const review = `{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: p}, spec: {%s}}`
 
 // manifest returns the path of a file with this content.
@@ -103,7 +103,7 @@ func TestReviewOfTenants(t *testing.T) {
 	expectDeletions(t, ns, announced...)
 }
 
-// TestReviewOfBadDrafts: errors name the field and the way out, as those of a policy do.
+// TestReviewOfBadDrafts: errors name the field and the way out, as for a policy.
 func TestReviewOfBadDrafts(t *testing.T) {
 	t.Parallel()
 	ns := newNamespace(t)

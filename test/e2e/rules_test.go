@@ -21,9 +21,9 @@ import (
 func TestOnTime(t *testing.T) {
 	t.Parallel()
 	ns, other := newNamespace(t), newNamespace(t)
-	const after = 4 * time.Second
+	const after = 20 * time.Second // It is long enough to see all of them finished.
 	createPolicy(t, ns, "defaults", v1alpha1.CleanupPolicySpec{
-		TTLAfterFinished: ttl("4s"),
+		TTLAfterFinished: ttl(v1alpha1.TTL(after.String())),
 		Rules:            []v1alpha1.CleanupRule{{Name: "keep", Selector: matching(map[string]string{"keep": "yes"}), TTL: ttl("never")}},
 	})
 	createJob(t, ns, job("runs", runningForever))

@@ -66,6 +66,8 @@ func TestUnreadablePolicy(t *testing.T) {
 	if payload, _, _ := unstructured.NestedString(object.Object, "payload"); !strings.Contains(payload, "unlessSomethingNew") {
 		t.Errorf("what a newer version wrote was lost: %s", payload)
 	}
+	_, err = gc.CleanupPolicies(ns).Get(t.Context(), "newer", metav1.GetOptions{}) // Unlike kubectl, it waits until Winnow can be reached.
+	must(t, err)
 	if _, stderr, err := suite.Kubectl(t.Context(), "delete", "cleanuppolicy", "newer", "-n", ns); err != nil {
 		t.Errorf("it cannot be deleted: %v %s", err, stderr)
 	}

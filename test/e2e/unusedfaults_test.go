@@ -100,8 +100,14 @@ func TestUnusedWithoutRights(t *testing.T) {
 // grantListed lets Winnow list the resources that there are, until the test ends.
 func grantListed(t *testing.T) {
 	t.Helper()
-	all, err := kube.Discovery().ServerPreferredResources()
-	must(t, err)
+	var all []*metav1.APIResourceList
+	eventually(t, func(context.Context) (why string) { // API servers of other tests are still found for a while.
+		var err error
+		if all, err = kube.Discovery().ServerPreferredResources(); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "winnow:listed", Labels: map[string]string{internal.LabelAggregate: "true"}}}
 	for _, list := range all {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -114,7 +120,7 @@ func grantListed(t *testing.T) {
 			role.Rules = append(role.Rules, rule)
 		}
 	}
-	_, err = kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
+	_, err := kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
 	must(t, err)
 	t.Cleanup(func() { must(t, kube.RbacV1().ClusterRoles().Delete(whole, role.Name, metav1.DeleteOptions{})) })
 	grantByCommand(t, "configmaps")

@@ -40,7 +40,7 @@ func (o object) String() string { return o.kind + " " + o.name }
 // change is a new state of an object, or its deletion.
 type change struct {
 	object
-	version uint64 // those of all resources are in one order
+	version uint64 // versions of all resources are in one order
 	deleted bool
 	strings map[string]bool
 }
@@ -155,7 +155,7 @@ func (h *history) complete(t *testing.T) {
 	}
 }
 
-// inUse returns those of the names that objects use now.
+// inUse returns the names that objects use now.
 func (h *history) inUse(t *testing.T, names ...string) (used, unused []string) {
 	t.Helper()
 	h.complete(t)

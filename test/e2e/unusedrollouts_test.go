@@ -44,7 +44,7 @@ func testUnusedRollout(t *testing.T) {
 	ns := newNamespace(t)
 	h := watchHistory(t, ns)
 	// It is long enough for the time between the creation of a ConfigMap and the change of the Deployment.
-	createUnusedPolicy(t, ns, unusedAfter("4s"))
+	createUnusedPolicy(t, ns, unusedAfter("20s"))
 	deployments := kube.AppsV1().Deployments(ns)
 	var names []string
 	for generation := range 50 {
@@ -137,7 +137,7 @@ func waitRolledOut(t *testing.T, ns, configMap string) {
 func testUnusedHelmUpgrades(t *testing.T) {
 	ns := newNamespace(t)
 	h := watchHistory(t, ns)
-	spec := unusedAfter("3s")
+	spec := unusedAfter("20s") // As above.
 	spec.Rules[0].Selector, spec.Rules[0].MatchConditions = nil, when("object.metadata.name != ''")
 	createUnusedPolicy(t, ns, spec)
 	const versions = 4

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image tests what "make image" writes, with a reader of its own instead of the library that writes it: the files are the same from
+// Package image tests what "make image" writes, with a separate reader instead of the library that writes it: the files are the same from
 // another folder, and the program in them serves a real cluster. The unit tests of hack/image test the rest.
 package image
 
@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/test/internal/testmain"
 )
 
-// version is not that of Git, which another commit beside the test would change.
+// version is not taken from Git, where another commit beside the test would change it.
 const version = "v0.0.0-test"
 
 // output and again are what two runs wrote, in different folders of the source. commit is what they built.
@@ -65,7 +65,7 @@ func makeImage(ctx context.Context, root, output, before string) error {
 	return nil
 }
 
-// commitSource copies the source with its changes, and without what Git ignores, into a repository of its own. Nobody changes it meanwhile,
+// commitSource copies the source with its changes, and without what Git ignores, into a separate repository. Nobody changes it meanwhile,
 // and it is the same kind of checkout wherever the test runs.
 func commitSource(ctx context.Context, from, to string) error {
 	out, err := git(ctx, from, "ls-files", "-z", "--cached", "--others", "--exclude-standard")

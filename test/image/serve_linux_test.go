@@ -59,7 +59,7 @@ func TestImageServesACluster(t *testing.T) {
 	if _, stderr, err := c.KubectlStdin(t.Context(), policyAndJob, "apply", "-f", "-"); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
-	if _, stderr, err := c.Kubectl(t.Context(), "wait", "job/short", "--for=delete", "--timeout=2m"); err != nil {
+	if _, stderr, err := c.Kubectl(t.Context(), "wait", "job/short", "--for=delete", "--timeout=5m"); err != nil {
 		t.Errorf("the Job is not deleted: %v: %s", err, stderr)
 	}
 }

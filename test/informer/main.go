@@ -1,9 +1,9 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// informer stands for a controller of somebody else that follows policies: a module of its own, with the generated typed informer and
-// with one that knows no types. It writes lines of JSON: one with all policies once both have synced, and one for each event after that.
-// It ends when its standard input does.
+// informer stands for a controller of somebody else that follows policies: a separate module, with the generated typed informer and with
+// one that knows no types. It writes lines of JSON: one with all policies once both have synced, and one for each event after that. It ends
+// when its standard input does.
 package main
 
 import (

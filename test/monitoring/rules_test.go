@@ -73,7 +73,7 @@ func TestAlerts(t *testing.T) {
 		"nothing is confirmed": {
 			series: replaced(`winnow_tracker_unconfirmed{instance="a"}`, "1x180"), after: time.Minute, want: "WinnowUnconfirmed",
 		},
-		"clocks apart": {
+		"clocks differ": {
 			series: replaced(`winnow_tracker_clock_skew_seconds{instance="a"}`, "-15x180"),
 			after:  5 * time.Minute, want: "WinnowClockSkew", says: "differ by 15s",
 		},
@@ -158,7 +158,7 @@ func replaced(series, values string) string {
 	return before + "\t" + series + " " + values + "\n" + after
 }
 
-// deletions are those of one replica every five minutes for more than a week.
+// deletions are the deletions of one replica every five minutes for more than a week.
 func deletions(values string) string {
 	return "load 5m\n\twinnow_leading 1x2300\n\twinnow_deletions_total " + values + "\n"
 }

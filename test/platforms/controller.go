@@ -26,7 +26,7 @@ type Controller struct {
 	Client    dynamic.Interface
 	Namespace string
 	Parent    Resource
-	// Child is the resource of the children. Children returns those of an object, complete but for the owner.
+	// Child is the resource of the children. Children returns the children of an object, complete except for the owner.
 	Child    schema.GroupVersionResource
 	Children func(parent *unstructured.Unstructured) []*unstructured.Unstructured
 	// Finished is the type of the condition that says that an object has finished.

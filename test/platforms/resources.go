@@ -9,7 +9,7 @@ var (
 	moment  = map[string]any{"type": "string", "format": "date-time"}
 	seconds = map[string]any{"type": "integer", "format": "int32"}
 
-	// conditions are those of metav1.Condition, and of the older forms without lastTransitionTime.
+	// conditions have the fields of metav1.Condition, and of the older forms without lastTransitionTime.
 	conditions = map[string]any{"type": "array", "items": map[string]any{
 		"type": "object", "required": []any{"type", "status"}, "x-kubernetes-preserve-unknown-fields": true,
 		"properties": map[string]any{

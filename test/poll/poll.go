@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Until asks at intervals, for so long at the most, until the answer is nil; the last answer explains why it took too long.
+// Until asks at intervals until the answer is nil, but for at most so long; the last answer explains why it took too long.
 func Until(ctx context.Context, most, interval time.Duration, ask func(context.Context) error) error {
 	last := errors.New("was never asked")
 	err := wait.PollUntilContextTimeout(ctx, interval, most, true, func(ctx context.Context) (bool, error) {

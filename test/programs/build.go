@@ -69,7 +69,8 @@ type builder struct {
 	total, compiled atomic.Int64 // packages of the listed jobs that are not in the build cache
 }
 
-// run builds jobs at the same time, those of the workspace after each other. Their source is downloaded meanwhile.
+// run builds jobs at the same time, except jobs of the workspace, which it builds one after the other. Their source is downloaded
+// meanwhile.
 func (b *builder) run(ctx context.Context, jobs []job) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, j := range jobs {
@@ -147,7 +148,7 @@ const stripped = "-s -w"
 // debugs them, and without DWARF the compiler needs a sixth less time.
 var buildFlags = []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=" + stripped}
 
-// buildJobs build the missing programs, one for each place, and beside those of the workspace other packages.
+// buildJobs build the missing programs, one for each place. The job of the workspace also builds other packages.
 func buildJobs(missing []program, root string, beside Build) ([]job, error) {
 	byPlace := map[place][]program{}
 	for _, p := range missing {

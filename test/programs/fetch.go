@@ -160,7 +160,7 @@ func (f *fetcher) progress() []string {
 	return []string{fmt.Sprintf("%d of %d MB fetched", f.received.Load()/1e6, f.expected.Load()/1e6)}
 }
 
-// observedReader keeps the error of reading apart from that of writing what was read.
+// observedReader distinguishes errors of reading from errors of writing what was read.
 type observedReader struct {
 	io.Reader
 	observe func(n int)

@@ -1,17 +1,20 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs provides the programs of a test cluster. It fetches the official builds where their hosts can be
-// reached, and builds from Go modules what it cannot fetch. The modules in the folders beside it pin the versions;
-// checksums.txt pins the contents of the official builds.
+// Package programs provides the programs of a test cluster: kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd, kwok.
+// It fetches the official builds where their hosts can be reached, and builds from Go modules what it cannot fetch. The modules in the
+// folders beside it pin the versions; checksums.txt pins the contents of the official builds.
 //
-// A host that cannot be reached, or does not have the file, is no error: the program is built. A file with another
-// checksum than the pinned one is an error and never used. WINNOW_PROGRAMS=build turns fetching off.
+// The hosts are dl.k8s.io and github.com. A program is built if its host does not answer within eight seconds or does not have the file, if
+// the file has no checksum, and on other platforms than Linux on amd64 and arm64. A file with another checksum than the pinned one is an
+// error and never used. WINNOW_PROGRAMS=build turns fetching off. The usual proxy variables (HTTPS_PROXY, NO_PROXY, GOPROXY) apply.
 //
-// WINNOW_KUBERNETES chooses the version of Kubernetes. The newest one, etcd, kwok and Winnow are built in one workspace,
-// programs.work: they share most packages, and each package of a shared module is compiled once. The versions in their
-// go.mod files are the same, so that Go's build cache is shared also with what is built outside of the workspace. An
-// older Kubernetes, and whatever else programs.work does not list, is built alone, with the modules of its release.
+// WINNOW_KUBERNETES chooses the version of Kubernetes. The newest version, etcd, kwok and Winnow are built in one workspace, programs.work:
+// they share most packages, and each package of a shared module is compiled once. The versions in their go.mod files are the same, so that
+// Go's build cache is also shared with what is built outside of the workspace. An older Kubernetes, and whatever else programs.work does
+// not list, is built alone, with the modules of its release.
+//
+// To change a version, change it in all these go.mod files, and replace or remove its checksums: tests name what is still missing.
 //
 // It imports little, so that "go run ./hack/programs" starts to fetch within seconds when nothing is compiled yet.
 package programs
@@ -58,7 +61,7 @@ type pin struct {
 	packages map[string]string
 	// ldflags are flags of the linker for this version, for packages that match a pattern.
 	ldflags func(version string) (string, error)
-	// address is that of the official build of {program} in {version} for {os} and {arch}. A .tar.gz has the program in it.
+	// address is where the official build of {program} in {version} for {os} and {arch} is. A .tar.gz has the program in it.
 	address string
 }
 

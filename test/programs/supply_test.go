@@ -67,7 +67,7 @@ func archive(t *testing.T, files map[string]string) string {
 	return b.String()
 }
 
-// world is a cache folder, a server in the place of all hosts, and a go command that builds scripts.
+// world is a cache folder, a server instead of all hosts, and a go command that builds scripts.
 type world struct {
 	*supplier
 	wanted []program

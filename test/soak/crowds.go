@@ -41,7 +41,7 @@ func crowdSpec() v1alpha1.ClusterCleanupPolicySpec {
 	}
 }
 
-// crowds are Jobs that one change makes due together, each crowd in a namespace of its own. If they are many, none may go before that is
+// crowds are Jobs that one change makes due together, each crowd in a separate namespace. If they are many, none may go before that is
 // approved; if it is taken back, none at all.
 type crowds struct {
 	driver   *driver

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/test/jobs"
 	"github.com/winnow-dev/winnow/test/poll"
 )
@@ -86,8 +86,8 @@ func (d *driver) run(whole context.Context, r *rand.Rand, prefix string) error {
 	return nil
 }
 
-// job is the life of one Job, now and then with a Pod of its own. It ends early when the Job is gone. What another control plane placed
-// here is deleted by that one in the end.
+// job is the life of one Job, now and then with a Pod. It ends early when the Job is gone. If another control plane placed it here, that
+// control plane deletes it in the end.
 func (d *driver) job(ctx context.Context, r *rand.Rand, namespace, name string) error {
 	job, placed := jobs.New(name), r.IntN(hubOdds) == 0
 	if placed {
@@ -301,7 +301,7 @@ func (d *driver) collect(ctx context.Context) error {
 	return nil
 }
 
-// deleteAll deletes what is left, but for the residents.
+// deleteAll deletes what is left, except the residents.
 func (d *driver) deleteAll(ctx context.Context) error {
 	crons, err := d.kube.BatchV1().CronJobs("").List(ctx, metav1.ListOptions{})
 	if err != nil {

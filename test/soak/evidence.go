@@ -38,7 +38,7 @@ func (w *world) keepEvidence(ctx context.Context) error {
 	errs = append(errs, keep("cleanuppolicies.json", []byte(inJSON(policies)), err))
 	clusterPolicies, err := w.governor.gc.ClusterCleanupPolicies().List(ctx, metav1.ListOptions{})
 	errs = append(errs, keep("clustercleanuppolicies.json", []byte(inJSON(clusterPolicies)), err))
-	errs = append(errs, keep("faults.txt", []byte(strings.Join(w.judge.known, "\n\n")), nil))
+	errs = append(errs, keep("faults.txt", []byte(strings.Join(w.checker.known, "\n\n")), nil))
 	for _, r := range w.server.Replicas {
 		metrics, err := r.Get(ctx, "/metrics")
 		errs = append(errs, keep(r.Name+".metrics", []byte(metrics), err))

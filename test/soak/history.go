@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 )
 
@@ -256,8 +256,8 @@ type view struct {
 	lag time.Duration
 	// first takes the first of the possible states that count alike, else it is the last.
 	first bool
-	// annotated takes states that annotations keep before others. A ceiling takes what annotations keep after all else of its namespace, so
-	// for the deletion of such an object, they speak more than others.
+	// annotated takes states that annotations keep before others. A ceiling deletes objects that annotations keep after everything else of
+	// their namespace, so these states explain the deletion of such an object best.
 	annotated bool
 	// earlier is how much earlier the decision was made.
 	earlier time.Duration

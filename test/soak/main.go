@@ -4,7 +4,7 @@
 // soak lets everything happen to Winnow for a long time on a real local cluster: Jobs, Pods and CronJobs are created, finish, are
 // extended while they are due and deleted by others, some Jobs were placed by another control plane; ConfigMaps and Secrets are used by
 // objects that come, go and change; policies, quotas and labels of namespaces change, policies and all deletions are suspended, changes
-// that make many due are approved or taken back; the API server is killed twice. The model judges each DELETE by the audit log, nothing
+// that make many due are approved or taken back; the API server is killed twice. The model checks each DELETE by the audit log, nothing
 // that is due may be left in the end, and nothing may leak.
 package main
 
@@ -26,7 +26,7 @@ import (
 	"github.com/winnow-dev/winnow/test/poll"
 )
 
-const help = `Lets everything happen to Winnow on a real Kubernetes cluster on 127.0.0.1, and judges each of its deletes.
+const help = `Lets everything happen to Winnow on a real Kubernetes cluster on 127.0.0.1, and checks each of its deletes.
 
 Usage: make soak [SOAKFLAGS="flags"]
 
@@ -77,9 +77,9 @@ func soak(ctx context.Context, o options) (err error) {
 		}
 		err = errors.Join(err, w.stop())
 	}()
-	judging, end := context.WithCancel(ctx)
+	checking, end := context.WithCancel(ctx)
 	defer end()
-	go w.judge.run(judging)
+	go w.checker.run(checking)
 
 	r := rand.New(rand.NewPCG(o.seed, 0))
 	if err := w.churn(ctx, r, "warm", func(ctx context.Context) error { return poll.Pause(ctx, warmUp) }); err != nil {
@@ -99,7 +99,7 @@ func soak(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	v, faults := w.judge.finish()
+	v, faults := w.checker.finish()
 	w.conclude(v)
 	err = w.leaks(start, last, v.answers[http.StatusOK])
 	for _, fault := range faults {

@@ -223,7 +223,7 @@ func (g *governor) noCluster(name string) edit {
 	}
 }
 
-// labels creates a namespace with these, or gives them to it in the place of others.
+// labels creates a namespace with these labels, or replaces its labels with them.
 func (g *governor) labels(namespace string, labels map[string]string) edit {
 	return func(next *change) func(context.Context) error {
 		next.namespaces[namespace] = labels

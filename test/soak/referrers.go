@@ -14,7 +14,7 @@ import (
 type contentKind struct {
 	kind     string
 	resource schema.GroupVersionResource
-	// volume and from are the fields of a volume and of envFrom that name one, and volumeName that of the name in a volume.
+	// volume and from are the fields of a volume and of envFrom that name one, and volumeName is the field of the name in a volume.
 	volume, volumeName, from string
 }
 

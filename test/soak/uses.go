@@ -19,7 +19,7 @@ const (
 	seenMost = 2 * time.Second
 )
 
-// uses is when ConfigMaps and Secrets were in use. It judges DELETEs of them by that.
+// uses is when ConfigMaps and Secrets were in use. It checks DELETEs of them by that.
 type uses struct {
 	lock      sync.Mutex
 	contents  map[string]*content // by key
@@ -107,8 +107,8 @@ func (u *uses) take(e *cluster.AuditEvent) {
 	u.pending = append(u.pending, contentDeletion{key, e.RequestReceivedTimestamp.Time})
 }
 
-// judge judges the DELETEs that were received until a time, and returns what is wrong with them.
-func (u *uses) judge(until time.Time) (faults []string) {
+// check checks the DELETEs that were received until a time, and returns what is wrong with them.
+func (u *uses) check(until time.Time) (faults []string) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
 	var rest []contentDeletion

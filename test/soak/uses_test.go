@@ -13,8 +13,8 @@ import (
 	"github.com/winnow-dev/winnow/test/cluster"
 )
 
-// TestJudgeOfUses: what the judge says of a DELETE a hundred seconds after noon. The object was created at noon.
-func TestJudgeOfUses(t *testing.T) {
+// TestCheckerOfUses: what the checker says about a DELETE a hundred seconds after noon. The object was created at noon.
+func TestCheckerOfUses(t *testing.T) {
 	const key = "configmaps/contents-0/c"
 	for name, tc := range map[string]struct {
 		play func(*uses)
@@ -45,15 +45,15 @@ func TestJudgeOfUses(t *testing.T) {
 				ObjectRef:                &auditv1.ObjectReference{Resource: "configmaps", Namespace: "contents-0", Name: "c"},
 				RequestReceivedTimestamp: metav1.NewMicroTime(at(100)),
 			})
-			if early := u.judge(at(99)); len(early) > 0 {
-				t.Errorf("judged too early: %v", early)
+			if early := u.check(at(99)); len(early) > 0 {
+				t.Errorf("checked too early: %v", early)
 			}
-			faults := u.judge(at(101))
+			faults := u.check(at(101))
 			if tc.want == "" && len(faults) > 0 || tc.want != "" && (len(faults) != 1 || !strings.Contains(faults[0], tc.want)) {
 				t.Errorf("got %q, want one with %q", faults, tc.want)
 			}
-			if again := u.judge(at(102)); len(again) > 0 {
-				t.Errorf("judged again: %v", again)
+			if again := u.check(at(102)); len(again) > 0 {
+				t.Errorf("checked again: %v", again)
 			}
 		})
 	}

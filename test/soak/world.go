@@ -48,7 +48,7 @@ type world struct {
 	machines  *definitions
 	contents  *contents
 	uses      *uses
-	judge     *judge
+	checker   *checker
 	restarts  int
 	restarted time.Time         // the last time
 	heaps     map[string][]byte // at the start, by replica
@@ -93,7 +93,7 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	}
 	w.machines = &definitions{driver: w.driver, governor: w.governor, client: client}
 	w.contents = &contents{driver: w.driver, governor: w.governor, client: client, uses: w.uses}
-	w.judge = newJudge(w.cluster, w.history, w.uses)
+	w.checker = newChecker(w.cluster, w.history, w.uses)
 	return errors.Join(w.populate(ctx), w.machines.begin(ctx), w.contents.begin(ctx))
 }
 
@@ -171,7 +171,7 @@ func (w *world) restart(ctx context.Context) error {
 	if err := poll.Pause(ctx, time.Second); err != nil { // Events of what is gone from the list are written by then.
 		return err
 	}
-	w.judge.ghosts(killed, there)
+	w.checker.ghosts(killed, there)
 	return nil
 }
 
@@ -228,11 +228,11 @@ func (w *world) due(ctx context.Context) (map[types.UID]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.judge.read() // An object whose owner is gone is not due.
+	w.checker.read() // An object whose owner is gone is not due.
 	return w.history.overdue(time.Now(), w.governor.now, there), nil
 }
 
-// rest deletes all but the residents and waits until Winnow knows.
+// rest deletes everything except the residents and waits until Winnow knows.
 func (w *world) rest(ctx context.Context) error {
 	if err := w.driver.deleteAll(ctx); err != nil {
 		return err

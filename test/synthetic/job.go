@@ -36,7 +36,7 @@ func Apps() []string { return slices.Clone(apps) }
 // byHand is how many Jobs there are for each one that somebody created by hand, as kubectl create job does, and no CronJob.
 const byHand = 4
 
-// firstMinute is that of the first Job. The CronJob controller ends the names of Jobs with the minute for which they are scheduled.
+// firstMinute is the minute of the first Job. The CronJob controller ends the names of Jobs with the minute for which they are scheduled.
 const firstMinute = 28_000_000
 
 // version is a state of a Job. The zero value is that in which it was generated.
@@ -46,7 +46,7 @@ type version struct {
 	gone        bool
 }
 
-// generator makes Jobs from their numbers, each in the place of the one before. It is for one goroutine.
+// generator makes Jobs from their numbers, each replacing the one before. It is for one goroutine.
 type generator struct {
 	namespaces []string
 	finished   time.Time // when the newest finished
@@ -76,7 +76,7 @@ func newGenerator(namespaces []string, finished time.Time, cronJobs map[string]m
 
 func (g *generator) namespace(number int) string { return g.namespaces[number%len(g.namespaces)] }
 
-// in tells whether a Job is in a namespace; all are in "".
+// in reports whether a Job is in a namespace; all are in "".
 func (g *generator) in(number int, namespace string) bool {
 	return namespace == "" || g.namespace(number) == namespace
 }
@@ -134,7 +134,7 @@ func (g *generator) describe(j *batchv1.Job, number int, v version) {
 	j.Annotations = map[string]string{"example.com/commit": fmt.Sprintf("%040x", uint64(release(number)+1)*0x9e3779b97f4a7c15)}
 	maps.Copy(j.Annotations, v.annotations)
 	cronJob, owned := g.cronJobs[j.Namespace][apps[app(number)]]
-	if !owned || number%byHand == 0 { // A Job without labels gets those of its Pods.
+	if !owned || number%byHand == 0 { // A Job without labels gets the labels of its Pods.
 		j.OwnerReferences = nil
 		j.Labels = map[string]string{
 			batchv1.ControllerUidLabel: string(j.UID), batchv1.JobNameLabel: j.Name, "controller-uid": string(j.UID), "job-name": j.Name,

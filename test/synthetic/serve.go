@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// mostItems is how many Jobs an answer has at the most, so that no list has all of them in memory. A list without a limit is
-// cut there too, unlike that of a kube-apiserver: clients that list in pages do not notice.
+// mostItems is the maximum number of Jobs in an answer, so that no list has all of them in memory. A list without a limit is cut there too,
+// unlike in a kube-apiserver: clients that list in pages do not notice.
 const mostItems = 10_000
 
 // collection lists or watches Jobs.

@@ -25,7 +25,7 @@ type Options struct {
 	Upstream *rest.Config
 	// Certificate to serve with, for 127.0.0.1.
 	CertFile, KeyFile string
-	// Namespaces that the Jobs are spread over, one after the other. They are those of the API server behind.
+	// Namespaces that the Jobs are spread over, one after the other. They exist on the API server behind.
 	Namespaces []string
 	// Finished is when the newest Jobs finished.
 	Finished time.Time

@@ -30,7 +30,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 var (
@@ -137,7 +137,7 @@ func TestInformerFollows(t *testing.T) {
 	go informer.RunWithContext(t.Context())
 	holds := func(what string, condition func() bool) {
 		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 5*time.Minute, true, func(context.Context) (bool, error) {
 			return condition(), nil
 		})
 		if err != nil {
@@ -200,7 +200,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// TestJobsAreAsInClusters: most belong to a CronJob, whose name and minute are in their name, the others have labels of their own.
+// TestJobsAreAsInClusters: most belong to a CronJob, whose name and minute are in their name, the others have their own labels.
 func TestJobsAreAsInClusters(t *testing.T) {
 	cronJobs := map[string]map[string]types.UID{}
 	for _, namespace := range namespaces {
@@ -222,7 +222,7 @@ func TestJobsAreAsInClusters(t *testing.T) {
 		}
 		if fact.Controller == nil {
 			if job.Labels[batchv1.JobNameLabel] != job.Name {
-				t.Fatalf("%s has no labels of its own: %v", job.Name, job.Labels)
+				t.Fatalf("%s is not labelled with its own name: %v", job.Name, job.Labels)
 			}
 			continue
 		}

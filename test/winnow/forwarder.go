@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// dialTimeout is longer than a busy machine stands still. A replica that does not run refuses connections at once.
+const dialTimeout = 30 * time.Second
+
 // forwarder passes TCP connections on to backends in turn, as a Service does to the Pods that are ready.
 type forwarder struct {
 	listener net.Listener
@@ -83,13 +86,14 @@ func (f *forwarder) serve() {
 func (f *forwarder) forward(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	server, backend := f.dial()
+	for server != nil && !f.track(server, backend) {
+		_ = server.Close()
+		server, backend = f.dial()
+	}
 	if server == nil {
 		return
 	}
 	defer func() { _ = server.Close() }()
-	if !f.track(server, backend) {
-		return
-	}
 	defer f.forget(server)
 	go func() {
 		_, _ = io.Copy(server, client)
@@ -107,7 +111,7 @@ func (f *forwarder) dial() (net.Conn, string) {
 	f.lock.Unlock()
 	for i := range backends {
 		backend := backends[(first+i)%len(backends)]
-		if conn, err := net.DialTimeout("tcp", backend, time.Second); err == nil {
+		if conn, err := net.DialTimeout("tcp", backend, dialTimeout); err == nil {
 			return conn, backend
 		}
 	}

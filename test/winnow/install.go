@@ -48,6 +48,9 @@ func moduleRoot(ctx context.Context) (string, error) {
 
 // install applies the storage, the namespace and the rights that users install.
 func (s *Server) install(ctx context.Context) error {
+	if s.options.Installed {
+		return nil
+	}
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
@@ -123,7 +126,15 @@ func (s *Server) caPEM(ctx context.Context) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(out)
 }
 
-// WaitAvailable waits until a request for policies gets through.
+// WaitServed waits until kubectl finds policies. It follows WaitAvailable after a moment.
+func (s *Server) WaitServed(ctx context.Context) error {
+	return poll(ctx, func(ctx context.Context) error {
+		_, _, err := s.cluster.Kubectl(ctx, "get", "cleanuppolicies.gc.winnow.dev", "--all-namespaces", "-o", "name")
+		return err
+	})
+}
+
+// WaitAvailable waits until the aggregator passes requests on.
 func (s *Server) WaitAvailable(ctx context.Context) error {
 	exists := func(ctx context.Context) error {
 		_, _, err := s.cluster.Kubectl(ctx, "get", "apiservice", apiService)

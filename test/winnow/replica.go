@@ -184,7 +184,7 @@ func (r *Replica) Stop() error {
 	return nil
 }
 
-// Retire ends the replica and takes it off those of the server.
+// Retire ends the replica and removes it from the server.
 func (r *Replica) Retire() error {
 	s := r.server
 	s.lock.Lock()

@@ -35,7 +35,7 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-// groups are those of each ServiceAccount of the namespace.
+// groups are the groups of each ServiceAccount of the namespace.
 var groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + Namespace}
 
 // Options chooses how Winnow runs. The zero value is one replica with the rights of artifacts/install.
@@ -49,6 +49,8 @@ type Options struct {
 	// Binary to run; if empty, it is built from this source, with the race detector if Race is set.
 	Binary string
 	Race   bool
+	// Installed says that manifests are applied already. Winnow is then started with their rights, instead of those of artifacts/install.
+	Installed bool
 	// Register lets Winnow make its certificates and its APIService itself, as artifacts/install does.
 	Register bool
 	// CertDir has tls.crt, tls.key and ca.crt, which somebody else renews. Winnow makes its own if it is empty. Needs Register.
@@ -100,7 +102,10 @@ func (s *Server) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.WaitAvailable(ctx)
+	if err := s.WaitAvailable(ctx); err != nil {
+		return err
+	}
+	return s.WaitServed(ctx)
 }
 
 // Port is where the aggregator reaches the replicas on localhost.
@@ -157,7 +162,7 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 	return s.install(ctx)
 }
 
-// AddReplica starts one more replica, with flags on top of those of all, and waits until it is ready.
+// AddReplica starts one more replica, with flags in addition to the flags of all, and waits until it is ready.
 func (s *Server) AddReplica(ctx context.Context, flags ...string) (*Replica, error) {
 	r, err := s.NewReplica(flags...)
 	if err != nil {

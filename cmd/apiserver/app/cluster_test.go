@@ -121,7 +121,7 @@ func TestKubeconfig(t *testing.T) {
 			t.Errorf("--kubeconfig=%q: got %v, want %q", path, err, want)
 		}
 		if got := o.Recommended.Authentication.RemoteKubeConfigFile; got != path {
-			t.Errorf("--authentication-kubeconfig is %q, want that of --kubeconfig, %q", got, path)
+			t.Errorf("--authentication-kubeconfig is %q, want the path of --kubeconfig, %q", got, path)
 		}
 	}
 }

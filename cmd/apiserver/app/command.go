@@ -37,7 +37,7 @@ respects finalizers and owners.
 Winnow stores policies in the cluster's own API, so you run no extra database. You can run several replicas: all of them
 answer requests, and one of them deletes.`
 
-	example = `  # In a cluster, with the ServiceAccount of the Pod, and with certificates of its own:
+	example = `  # In a cluster, with the ServiceAccount of the Pod, with certificates that Winnow makes itself:
   winnow-apiserver
 
   # In a cluster, with certificates from cert-manager:
@@ -88,7 +88,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	usage := &cobra.Command{} // Its functions, instead of those of cmd, which print the flags of the server.
+	usage := &cobra.Command{} // It has the default functions. The functions of cmd print the flags of the server.
 	for _, other := range []*cobra.Command{newGuardCommand(), newCheckCommand()} {
 		other.SetUsageFunc(usage.UsageFunc())
 		other.SetHelpFunc(usage.HelpFunc())

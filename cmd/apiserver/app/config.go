@@ -30,7 +30,7 @@ const setupTimeout = time.Minute
 type Config struct {
 	apiServer  *apiserver.Config
 	cluster    *rest.Config
-	barriers   *cleanup.Barriers // nil when policies are kept in an etcd of their own
+	barriers   *cleanup.Barriers // nil when policies are kept in a separate etcd
 	gate       *storageGate
 	controller *ControllerOptions
 	serving    *serving

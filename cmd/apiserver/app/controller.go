@@ -45,7 +45,7 @@ type questions struct {
 func newQuestions() (*questions, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)
+		return nil, fmt.Errorf("cannot distinguish the replicas without the name of this host: %w", err)
 	}
 	return &questions{instance: host + "_" + uuid.NewString()}, nil
 }
@@ -163,12 +163,14 @@ func newController(
 // controllerConfig returns the configuration of the controller that the flags describe.
 func (o *ControllerOptions) controllerConfig(ownNamespace string) cleanup.Config {
 	return cleanup.Config{
-		ConcurrentDeletions: o.ConcurrentDeletions,
-		ProtectedNamespaces: append([]string{ownNamespace, o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
-		HoldAbove:           o.HoldAbove,
-		HoldAboveTotal:      o.HoldAboveTotal,
-		StartSuspended:      o.StartSuspended,
-		LeaderElection:      o.LeaderElection,
+		ConcurrentDeletions:   o.ConcurrentDeletions,
+		ProtectedNamespaces:   append([]string{ownNamespace, o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
+		HoldAbove:             o.HoldAbove,
+		HoldAboveTotal:        o.HoldAboveTotal,
+		StartSuspended:        o.StartSuspended,
+		DefaultServiceAccount: o.DefaultServiceAccount,
+		RequireServiceAccount: o.RequireServiceAccount,
+		LeaderElection:        o.LeaderElection,
 	}
 }
 
@@ -178,7 +180,7 @@ type runner interface {
 	Synced() bool
 }
 
-// hooks are those of a server.
+// hooks are the hooks of a server.
 type hooks interface {
 	AddPostStartHook(name string, hook genericapiserver.PostStartHookFunc) error
 	AddReadyzChecks(checks ...healthz.HealthChecker) error

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/leaderelection"
@@ -36,6 +37,10 @@ type ControllerOptions struct {
 	HoldAboveTotal int
 	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
 	StartSuspended bool
+	// DefaultServiceAccount is the account in each namespace as which Winnow acts for policies that name none; empty for its own.
+	DefaultServiceAccount string
+	// RequireServiceAccount demands an account of every policy.
+	RequireServiceAccount bool
 	// LeaderElection configures the leader election among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
@@ -88,6 +93,20 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		"Delete nothing in a namespace until a ClusterCleanupPolicy with mode Enforce selects it. Until then, the policies of the namespace "+
 			"have the condition Suspended.",
 	)
+	controller.StringVar(
+		&o.DefaultServiceAccount,
+		"default-service-account",
+		o.DefaultServiceAccount,
+		"Name of the ServiceAccount in each namespace as which Winnow deletes and changes objects for policies without "+
+			"spec.serviceAccountName. If unset, Winnow acts as itself for them.",
+	)
+	controller.BoolVar(
+		&o.RequireServiceAccount,
+		"require-service-account",
+		o.RequireServiceAccount,
+		"Delete and change nothing for a policy that names no ServiceAccount, unless --default-service-account does. Set this if Winnow has "+
+			"no right to delete.",
+	)
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
@@ -108,6 +127,11 @@ func (o *ControllerOptions) Validate() []error {
 	for _, namespace := range o.ProtectedNamespaces {
 		for _, why := range validation.IsDNS1123Label(namespace) {
 			errs = append(errs, fmt.Errorf("--protected-namespaces: %q is no name of a namespace: %s", namespace, why))
+		}
+	}
+	if name := o.DefaultServiceAccount; name != "" {
+		for _, why := range apivalidation.ValidateServiceAccountName(name, false) {
+			errs = append(errs, fmt.Errorf("--default-service-account: %q is no name of a ServiceAccount: %s", name, why))
 		}
 	}
 	if o.LeaderElection.LeaderElect {

@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// TestProtectedNamespaces: nothing is deleted in Winnow's own namespace, in that of its Lease, and in those of the flag.
+// TestProtectedNamespaces: nothing is deleted in Winnow's own namespace, in the namespace of its Lease, and in the namespaces of the flag.
 func TestProtectedNamespaces(t *testing.T) {
 	o := parse(t, "--protected-namespaces=ci,db", "--leader-elect-resource-namespace=ops")
 	got := o.Controller.controllerConfig("winnow-system").ProtectedNamespaces

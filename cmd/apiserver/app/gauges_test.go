@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/pki"
 )
 
-// TestCertificateExpiry: the metric is that of the certificate in the files, also after they have changed.
+// TestCertificateExpiry: the metric is about the certificate in the files, also after they have changed.
 func TestCertificateExpiry(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")

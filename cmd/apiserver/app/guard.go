@@ -52,7 +52,7 @@ a replica of Winnow creates the APIService again as soon as it is ready.`,
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "",
 		"Path to the kubeconfig of the cluster. If unset, the guard uses the ServiceAccount of its Pod.")
 	cmd.Flags().StringVar(&o.namespace, "namespace", o.namespace,
-		"Namespace that Winnow is installed in, for an Event. The default is that of the Pod.")
+		"Namespace that Winnow is installed in, for an Event. The default is the Pod's namespace.")
 	cmd.Flags().DurationVar(&o.withdrawAfter, "withdraw-after", o.withdrawAfter,
 		"How long kube-apiserver gets no answer from any replica before the APIService is withdrawn.")
 	logsapi.AddFlags(o.logs, cmd.Flags())

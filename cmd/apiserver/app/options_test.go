@@ -139,7 +139,7 @@ func output(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestNamespaceOfTheLease is that of Winnow unless a flag says otherwise.
+// TestNamespaceOfTheLease: the Lease is in Winnow's namespace unless a flag says otherwise.
 func TestNamespaceOfTheLease(t *testing.T) {
 	for args, want := range map[string]string{
 		"--namespace=cleanup": "cleanup",

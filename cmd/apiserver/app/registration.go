@@ -32,7 +32,7 @@ const (
 	registrationRole, certificatesRole = "winnow:registration", "winnow:certificates"
 )
 
-// serving is what kube-apiserver needs to know of how this replica serves, and who tells it. Its zero value is that of a server whose
+// serving is what kube-apiserver needs to know about how this replica serves, and what publishes it. The zero value is for a server whose
 // APIService somebody else keeps.
 type serving struct {
 	registrar *registration.Registrar // nil: somebody else keeps the APIService

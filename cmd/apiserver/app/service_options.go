@@ -18,7 +18,7 @@ import (
 
 const (
 	ownName = "winnow"
-	// defaultNamespace is that of the manifests, for a Winnow that runs outside of a Pod.
+	// defaultNamespace is the namespace in the manifests, for a Winnow that runs outside of a Pod.
 	defaultNamespace = "winnow-system"
 	// namespaceFile says which namespace a Pod is in.
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
@@ -57,10 +57,10 @@ func podNamespace() string {
 	return defaultNamespace
 }
 
-// AddFlags adds the flags of registration, and those of certificates beside the stock ones.
+// AddFlags adds the flags of registration, and adds the flags of certificates to the stock ones.
 func (o *ServiceOptions) AddFlags(registration, serving *pflag.FlagSet) {
 	registration.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"Namespace that Winnow is installed in: that of its Service, its Lease and its certificates. The default is that of the Pod.")
+		"Namespace of Winnow: of its Service, its Lease and its certificates. The default is the Pod's namespace.")
 	registration.BoolVar(&o.Register, "register", o.Register,
 		"Create the APIService v1alpha1.gc.winnow.dev once this replica is ready, and keep it. If false, you apply it yourself, with a "+
 			"caBundle for --tls-cert-file.")

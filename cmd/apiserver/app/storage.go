@@ -24,7 +24,7 @@ import (
 // storagePoll is how often Winnow checks whether an administrator has installed the storage.
 const storagePoll = time.Second
 
-// applyStorage selects the storage: the cluster's own API or, if flags name one, an etcd, which has no Barriers. The gate that it returns
+// applyStorage selects the storage: the cluster's own API or, if flags name one, an etcd, which needs no Barriers. The gate that it returns
 // opens once the storage is installed.
 func (o *Options) applyStorage(
 	ctx context.Context, generic *genericapiserver.RecommendedConfig,

@@ -113,7 +113,7 @@ func (t *trust) check() error {
 	if shared {
 		return errors.New(
 			"the request-header CA also signs client certificates and every name is allowed, so each of those clients could claim to be " +
-				"anybody: start kube-apiserver with --requestheader-allowed-names, or with a CA of its own for the proxy",
+				"anybody: start kube-apiserver with --requestheader-allowed-names, or with a separate CA for the proxy",
 		)
 	}
 	return nil

@@ -40,8 +40,8 @@ func TestTrust(t *testing.T) {
 		clientCA, requestHeaderCA, allowedNames string
 		want                                    string // part of the error; "" for none
 	}{
-		"a CA and a name of its own":      {clients, proxies, names, ""},
-		"a CA of its own":                 {clients, proxies, anyName, ""},
+		"a separate CA and a name":        {clients, proxies, names, ""},
+		"a separate CA":                   {clients, proxies, anyName, ""},
 		"one CA with a name":              {clients, clients, names, ""},
 		"no client CA":                    {"", proxies, anyName, ""},
 		"one CA, any name":                {clients, clients, anyName, "could claim to be anybody"},

@@ -71,7 +71,7 @@ type CandidatePage struct {
 	// Next is where the page ends, if more candidates follow; nil otherwise.
 	Next *CandidatePosition
 	// Hidden is how many candidates were left out, because the caller may not list their resource, whatever the selectors. Each page counts
-	// those of the namespaces that it begins.
+	// the hidden candidates of the namespaces that begin on it.
 	Hidden int
 }
 

@@ -78,7 +78,7 @@ func (s ServedResource) DataLoss(resource string) string {
 	if s.TakesAlong == "" {
 		return ""
 	}
-	return fmt.Sprintf("whoever deletes objects of %s also deletes %s", resource, s.TakesAlong)
+	return fmt.Sprintf("deleting objects of %s also deletes %s", resource, s.TakesAlong)
 }
 
 // Ineffective says of a lifecycle of the resource what has no effect, and why; empty if all of it has. wholly is set if nothing has.
@@ -101,7 +101,7 @@ func (s ServedResource) Unserved(resource string) string {
 	return text
 }
 
-// Policies returns the policy before the change and after it, as far as there is one.
+// Policies returns the policy before and after the change; either may be missing.
 func (c PolicyChange) Policies() []metav1.Object {
 	var out []metav1.Object
 	for _, p := range []metav1.Object{c.Before, c.After} {

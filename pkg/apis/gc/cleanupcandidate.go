@@ -53,7 +53,7 @@ type CleanupCandidateStatus struct {
 	DueTime *metav1.Time
 	// DecidedBy is the policy that decides.
 	DecidedBy *CandidatePolicy
-	// PropagationPolicy is that of the delete.
+	// PropagationPolicy is the propagation policy of the delete.
 	PropagationPolicy metav1.DeletionPropagation
 	// Policies are all policies that were asked, each with its answer.
 	Policies []ConsideredPolicy
@@ -74,9 +74,9 @@ type CleanupCandidateStatus struct {
 type CandidateObject struct {
 	// Resource is its resource, as "resource.group".
 	Resource string
-	// Name is its name. The namespace is that of the candidate.
+	// Name is the name of the object. Its namespace is the candidate's namespace.
 	Name string
-	// ResourceVersion is the state of the object that was judged.
+	// ResourceVersion identifies the state of the object that Winnow decided on.
 	ResourceVersion string
 }
 
@@ -95,7 +95,7 @@ const (
 	CandidateTerminating CandidateState = "Terminating"
 	// CandidateKept is kept without a limit by time.
 	CandidateKept CandidateState = "Kept"
-	// CandidateNone is no candidate. Only who asks for the object by name sees it.
+	// CandidateNone is not a candidate. You see it only if you ask for the object by name.
 	CandidateNone CandidateState = "NoCandidate"
 )
 
@@ -118,7 +118,7 @@ type ConsideredPolicy struct {
 	CandidatePolicy
 	// Result is what became of its answer.
 	Result ConsideredResult
-	// KeepsUntil is until when the policy keeps the object: an RFC 3339 time, or "never" for no end. It is the earlier of TTL and
+	// KeepsUntil is the time until which the policy keeps the object: an RFC 3339 time, or "never" for no end. It is the earlier of TTL and
 	// limit by count, before adjustments. It is empty if the policy is replaced, or if the object has not finished.
 	KeepsUntil string
 	// Message explains the result.
@@ -138,7 +138,7 @@ const (
 	ConsideredKeepsLess ConsideredResult = "KeepsLess"
 	// ConsideredReplaced is for a cluster policy if a policy of the namespace matches the object.
 	ConsideredReplaced ConsideredResult = "Replaced"
-	// ConsideredPreview is for a policy in Preview mode, which has no vote.
+	// ConsideredPreview is for a policy in Preview mode, which does not count.
 	ConsideredPreview ConsideredResult = "Preview"
 	// ConsideredNoMatch is for a policy if neither a rule nor its defaults match the object.
 	ConsideredNoMatch ConsideredResult = "NoMatch"

@@ -23,8 +23,8 @@ type CleanupReview struct {
 
 // CleanupReviewStatus says what a draft would delete of the objects that exist now, if nothing else changes.
 type CleanupReviewStatus struct {
-	// Complete says whether all objects were considered. If it is false, more can be deleted, and it is not foreseen what they mean for
-	// limits, holds and owners.
+	// Complete is true if the review took all objects into account. If it is false, more can be deleted, and the effect of the other objects
+	// on limits, holds and owners is missing.
 	Complete bool
 	// Messages are the warnings that you would see if you wrote the draft as a policy. They describe what would be deleted now.
 	Messages []string

@@ -67,9 +67,10 @@ func GrantCommand(resource string) string {
 		role, resource, role, LabelAggregate)
 }
 
-// GrantAdvice returns GrantCommand with what it needs.
+// GrantAdvice returns GrantCommand with what it needs, and its other form for those who give Winnow no right to delete.
 func GrantAdvice(resource string) string {
-	return GrantCommand(resource) + " (it takes effect once artifacts/optional/more-resources.yaml is applied)"
+	return GrantCommand(resource) + " (it takes effect once artifacts/optional/more-resources.yaml is applied; if policies delete as " +
+		"ServiceAccounts, use " + strings.Join(impersonateOn, ",") + " instead of delete)"
 }
 
 // ReferrersAdvice returns GrantAdvice for everything that may refer to ConfigMaps and Secrets.

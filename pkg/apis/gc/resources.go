@@ -30,8 +30,8 @@ var neverGroups = sets.New(
 	GroupName, "internal."+GroupName,
 )
 
-// neverResources are the resources of other groups that are too dangerous to delete, or cluster-scoped. Each line has the plural, the
-// kind in lower case and the short name, which people write too. A custom resource may have the same name in a group of its own.
+// neverResources are the resources of other groups that are too dangerous to delete, or cluster-scoped. Each line has the plural, the kind
+// in lower case and the short name, which people write too. A custom resource in another group may share a name.
 var neverResources = map[string]sets.Set[string]{
 	"": sets.New(
 		"namespaces", "namespace", "ns",

@@ -11,7 +11,7 @@ import (
 func TestResourceRefusal(t *testing.T) {
 	for _, r := range []string{
 		"jobs.batch", "pods", "configmaps", "secrets", "deployments.apps", "workflows.argoproj.io", "jobs.batch.volcano.sh", "jobs.example.com",
-		"events.example.com", "roles.example.com", "pods.example.com", // Not those of Kubernetes.
+		"events.example.com", "roles.example.com", "pods.example.com", // Custom resources, not the ones of Kubernetes.
 		"events", "csistoragecapacities.storage.k8s.io", "workloads.scheduling.k8s.io", "podcertificaterequests.certificates.k8s.io",
 		// Groups are compared whole.
 		"volumesnapshots.snapshot.storage.k8s.io", "roles.x.rbac.authorization.k8s.io", "controllerrevisions.kruise.apps", "leases.x.coordination.k8s.io",

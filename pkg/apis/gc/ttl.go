@@ -40,7 +40,7 @@ var durationUnits = []durationUnit{
 	{'s', time.Second},
 }
 
-// Parse returns the duration, or never. Its errors are those of ParseDuration.
+// Parse returns the duration, or never. It returns the errors of ParseDuration.
 func (t TTL) Parse() (d time.Duration, never bool, err error) {
 	if t == TTLNever || t == ttlNeverToo {
 		return 0, true, nil

@@ -5,6 +5,7 @@ package gc
 
 import (
 	"math"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -52,19 +53,14 @@ const MaxNumber = math.MaxInt32
 const (
 	ResourceJobs = "jobs.batch"
 	ResourcePods = "pods"
-	// ResourceEvents are deleted only some time after their creation, because they never finish.
+	// ResourceEvents never finish.
 	ResourceEvents = "events"
 	// ResourceConfigMaps and ResourceSecrets are what can be unused. Secrets are read by their metadata alone.
 	ResourceConfigMaps = "configmaps"
 	ResourceSecrets    = "secrets"
 )
 
-// CanBeUnused reports whether a resource may be in a rule with AfterUnused.
-func CanBeUnused(resource string) bool {
-	return resource == ResourceConfigMaps || resource == ResourceSecrets
-}
-
-// DefaultResources are those of the defaults of a policy, and of a rule that names none.
+// DefaultResources are the resources of a policy's defaults, and of a rule that names none.
 func DefaultResources() []string { return []string{ResourceJobs, ResourcePods} }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -98,12 +94,31 @@ type CleanupPolicySpec struct {
 	Capacity *Capacity
 	// ActiveDeadline is the default of how long Jobs and Pods that no rule matches may run; nil is no limit by Winnow.
 	ActiveDeadline *TTL
+	// ServiceAccountName is the account of the namespace as which Winnow sends requests for this policy; empty for the default account.
+	ServiceAccountName string
 	// Suspend stops this policy: it deletes nothing, and still keeps what it kept before.
 	Suspend bool
 	// AnnotationTTL says what the annotations on an object can do.
 	AnnotationTTL AnnotationTTLMode
 	// Rules are tried in order; the first that matches an object decides for it.
 	Rules []CleanupRule
+}
+
+// DefaultRule returns the defaults as a rule; nil if there are none.
+func (s *CleanupPolicySpec) DefaultRule() *CleanupRule {
+	r := &CleanupRule{Name: DefaultRuleName, TTL: s.TTLAfterFinished, Capacity: s.Capacity, ActiveDeadline: s.ActiveDeadline}
+	if !r.DoesSomething() {
+		return nil
+	}
+	return r
+}
+
+// AllRules returns the rules, and after them the DefaultRule, if there is one.
+func (s *CleanupPolicySpec) AllRules() []CleanupRule {
+	if r := s.DefaultRule(); r != nil {
+		return append(slices.Clip(s.Rules), *r)
+	}
+	return s.Rules
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -138,9 +153,11 @@ type ClusterCleanupPolicySpec struct {
 	TTLAfterFinished *TTL
 	Capacity         *Capacity
 	ActiveDeadline   *TTL
-	Suspend          bool
-	AnnotationTTL    AnnotationTTLMode
-	Rules            []CleanupRule
+	// ServiceAccountName names an account in each namespace.
+	ServiceAccountName string
+	Suspend            bool
+	AnnotationTTL      AnnotationTTLMode
+	Rules              []CleanupRule
 	// Guardrails are limits for every policy in these namespaces.
 	Guardrails *Guardrails
 }
@@ -148,8 +165,8 @@ type ClusterCleanupPolicySpec struct {
 // Defaults returns what the policy says for objects that no policy of their namespace matches.
 func (s *ClusterCleanupPolicySpec) Defaults() *CleanupPolicySpec {
 	return &CleanupPolicySpec{
-		Mode: s.Mode, TTLAfterFinished: s.TTLAfterFinished, Capacity: s.Capacity, ActiveDeadline: s.ActiveDeadline, Suspend: s.Suspend,
-		AnnotationTTL: s.AnnotationTTL, Rules: s.Rules,
+		Mode: s.Mode, TTLAfterFinished: s.TTLAfterFinished, Capacity: s.Capacity, ActiveDeadline: s.ActiveDeadline,
+		ServiceAccountName: s.ServiceAccountName, Suspend: s.Suspend, AnnotationTTL: s.AnnotationTTL, Rules: s.Rules,
 	}
 }
 
@@ -162,6 +179,8 @@ func (s *ClusterCleanupPolicySpec) SuspendsAll() bool {
 type Guardrails struct {
 	// SuspendAll stops every deletion in these namespaces, by any policy and in either mode of this one.
 	SuspendAll bool
+	// RequireServiceAccount demands that every policy has an account.
+	RequireServiceAccount bool
 	// MinTTL is the shortest time to keep an object, by time and by count.
 	MinTTL *TTL
 	// MaxTTL is the longest time to keep an object.
@@ -218,8 +237,8 @@ const (
 type CleanupRule struct {
 	// Name is a DNS label, unique in the policy.
 	Name string
-	// Resources lists what the rule matches, as "resource.group"; empty is exactly ResourceJobs and ResourcePods. In a cluster policy it may
-	// be ResourceAll alone.
+	// Resources lists what the rule matches, as "resource.group"; empty is exactly ResourceJobs and ResourcePods. In a cluster policy, or in
+	// a policy with an account, it may be ResourceAll alone.
 	Resources []string
 	// Selector selects objects by label; nil selects every object.
 	Selector *metav1.LabelSelector
@@ -234,7 +253,7 @@ type CleanupRule struct {
 	TTL *TTL
 	// Capacity is how many objects to keep; nil is no limit by count.
 	Capacity *Capacity
-	// ActiveDeadline is how long Jobs and Pods may run that have no deadline of their own; nil is no limit by Winnow.
+	// ActiveDeadline is the maximum run time of Jobs and Pods that set no deadline; nil is no limit by Winnow.
 	ActiveDeadline *TTL
 	// Dependents says when to delete an object that has a controller.
 	Dependents DependentsPolicy
@@ -242,6 +261,25 @@ type CleanupRule struct {
 	PropagationPolicy metav1.DeletionPropagation
 	// ManagedElsewhere says what happens to objects that are managed from elsewhere.
 	ManagedElsewhere ManagedElsewherePolicy
+}
+
+// DoesSomething reports whether the rule sets any limit.
+func (r *CleanupRule) DoesSomething() bool {
+	return r.TTL != nil || r.Capacity != nil || r.ActiveDeadline != nil
+}
+
+// OnlyFinished returns the names of the fields that are set, and mean something only if objects finish.
+func (r *CleanupRule) OnlyFinished() []string {
+	var out []string
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"outcome", r.Outcome != ""}, {"capacity", r.Capacity != nil}, {"activeDeadline", r.ActiveDeadline != nil}} {
+		if f.set {
+			out = append(out, f.name)
+		}
+	}
+	return out
 }
 
 // MatchCondition is a condition that an object must meet to match a rule.
@@ -274,18 +312,6 @@ const (
 	AnnotationIgnore AnnotationTTLMode = "Ignore"
 )
 
-// After is the event from which on a rule may delete an object, and from which its TTL is counted.
-type After string
-
-const (
-	// AfterFinished is when the object finished.
-	AfterFinished After = "Finished"
-	// AfterCreated is when the object was created.
-	AfterCreated After = "Created"
-	// AfterUnused is when nothing referred to the object any more.
-	AfterUnused After = "Unused"
-)
-
 // Outcome is how an object finished.
 type Outcome string
 
@@ -315,68 +341,3 @@ const (
 	// ManagedElsewhereDelete deletes them like any other object.
 	ManagedElsewhereDelete ManagedElsewherePolicy = "Delete"
 )
-
-// CleanupPolicyStatus is what Winnow observed.
-type CleanupPolicyStatus struct {
-	// ObservedGeneration is the last generation of the spec for which it is known whether it must wait for approval.
-	ObservedGeneration int64
-	// Conditions are Ready, Suspended and Throttled.
-	Conditions []metav1.Condition
-	// Candidates is the number of objects that this policy decides for, including held ones.
-	Candidates int64
-	// Due is the number of candidates that are past their time and not yet gone, and of those held because nobody can tell their time.
-	Due int64
-	// Held is the number of those counted in Due that cannot be deleted now.
-	Held int64
-	// Holds lists changes that wait for approval because they made too many objects due at once, by ID.
-	Holds []PolicyHold
-	// UnlistedHolds is how many more there are.
-	UnlistedHolds int64
-	// Ceilings shows how many objects each ceiling of a cluster policy counts, sorted by resource.
-	Ceilings []CeilingStatus
-	// Namespaces counts the objects of a cluster policy by namespace, first where most are due, then where most are candidates.
-	Namespaces []NamespaceStatus
-	// UnlistedNamespaces is how many more namespaces have candidates.
-	UnlistedNamespaces int64
-	// Deleted is the number of objects that this policy deleted and that are confirmed gone; it can be too low after a change of leader.
-	Deleted int64
-	// NextDeletionTime is when the next candidate becomes due.
-	NextDeletionTime *metav1.Time
-	// LastDeletionTime is when a deletion was last confirmed.
-	LastDeletionTime *metav1.Time
-}
-
-// CeilingStatus shows how many objects a ceiling counts for one resource.
-type CeilingStatus struct {
-	// Resource is what the ceiling counts, as "resource.group".
-	Resource string
-	// Objects is how many objects the ceiling counts, MaxObjects how many it keeps.
-	Objects, MaxObjects int64
-	// Over is how many objects are above the ceiling and not yet deleted.
-	Over int64
-}
-
-// NamespaceStatus counts the objects of a cluster policy in one namespace.
-type NamespaceStatus struct {
-	Namespace string
-	// Candidates, Due and Held are the shares of the namespace in those of the status.
-	Candidates, Due, Held int64
-}
-
-// PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.
-type PolicyHold struct {
-	// ID is what AnnotationApprovedHold must name.
-	ID string
-	// Namespace is where the policy is held; empty for a hold of all namespaces together.
-	Namespace string
-	// Resources lists what the waiting objects are, as "resource.group"; empty if an older version wrote the hold.
-	Resources []string
-	// Objects is how many objects are due by the policy there.
-	Objects int64
-	// Why names the change that made them due.
-	Why string
-	// Since is when that change was observed; nil if an older version wrote the status.
-	Since *metav1.Time
-	// Policy is set if the objects wait for a hold of another policy: its namespace/name, or the name of a cluster policy.
-	Policy string
-}

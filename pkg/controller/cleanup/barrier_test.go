@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // policyStore stores policy p as the API server does: each write, of the policy or of a barrier, gets the next version, and the watch
@@ -176,7 +176,7 @@ func TestReadingsWaitForTheWatch(t *testing.T) {
 				t.Errorf("%d DELETEs", n)
 			}
 			if most := 2 * int(w.time.Since(testbuilders.Now)/readEvery+2); s.written() > most {
-				t.Errorf("%d barriers written, want %d at the most", s.written(), most)
+				t.Errorf("%d barriers written, want at most %d", s.written(), most)
 			}
 		})
 	}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deleter"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 )
 
 // carryOut sends the DELETE or PATCH of an order, after a GET if the order asks for one, and passes the outcome to the tracker. The end of
@@ -28,23 +28,23 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 		case read == nil:
 			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound, NotSent: true}})
 		}
-		judged, ok := l.tracker.Retake(order, read, l.clock.Now())
+		renewed, ok := l.tracker.Retake(order, read, l.clock.Now())
 		if !ok {
 			return l.release(order)
 		}
-		order = judged
+		order = renewed
 	}
-	if order.After == gc.AfterUnused {
+	if gc.TriggerOf(order.After).Unreferenced {
 		if keep := l.mayBeUsed(ctx, order); ctx.Err() != nil {
 			return l.release(order)
 		} else if keep != "" {
 			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: keep}})
 		}
-		judged, ok := l.tracker.Rejudge(order, l.clock.Now()) // Something may have begun to refer to it after the lists.
+		renewed, ok := l.tracker.Renew(order, l.clock.Now()) // Something may have begun to refer to it after the lists.
 		if !ok {
 			return l.release(order)
 		}
-		order = judged
+		order = renewed
 	}
 	if order.Lapsed(l.clock.Now()) { // The tracker took long to return the order.
 		return l.release(order)
@@ -78,6 +78,9 @@ func (l *loop) release(order *deletion.Order) deleter.Answer {
 func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter.Answer) deleter.Answer {
 	now := l.clock.Now()
 	l.tracker.Done(order, answer.Result, now)
+	if answer.Outcome == deletion.Unauthorized {
+		l.tracker.SetRight(order.Right(), answer.Detail, now)
+	}
 	logger := klog.LoggerWithValues(klog.FromContext(ctx),
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)

@@ -28,16 +28,17 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deleter"
-	"github.com/winnow-dev/winnow/pkg/controller/discovery"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
-	"github.com/winnow-dev/winnow/pkg/controller/marks"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
-	"github.com/winnow-dev/winnow/pkg/controller/status"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/discovery"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/rights"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/write/status"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/serverdate"
@@ -49,25 +50,29 @@ type Config struct {
 	Cluster, Loopback *rest.Config
 	// Barriers is nil when policies are not kept in the cluster. Then all policies are listed instead.
 	Barriers *Barriers
-	// UserAgent begins that of every request, such as "winnow/v1.0.0".
+	// UserAgent is the beginning of the user agent in every request, such as "winnow/v1.0.0".
 	UserAgent string
 	// Instance names this replica, different from all others.
 	Instance string
-	// ConcurrentDeletions is how many deletes may be under way at the most.
+	// ConcurrentDeletions is the maximum number of concurrent deletes.
 	ConcurrentDeletions int
-	// ProtectedNamespaces, beside those of Kubernetes itself.
+	// ProtectedNamespaces are protected in addition to the Kubernetes system namespaces.
 	ProtectedNamespaces []string
-	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says, and HoldAboveTotal how
-	// many in all namespaces that it reaches; negative for any number.
+	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy sets a limit, and HoldAboveTotal
+	// how many in all namespaces that it reaches; negative means no limit.
 	HoldAbove, HoldAboveTotal int
 	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
 	StartSuspended bool
-	LeaderElection componentbaseconfig.LeaderElectionConfiguration
+	// DefaultServiceAccount is the ServiceAccount of the namespace as which Winnow acts for policies that name none; empty for its own.
+	// RequireServiceAccount demands one of every policy.
+	DefaultServiceAccount string
+	RequireServiceAccount bool
+	LeaderElection        componentbaseconfig.LeaderElectionConfiguration
 	// FirstLists is called when the lists that fill the memory begin and end; see observe.Config.
 	FirstLists func(underWay bool)
 }
 
-// Controller observes and judges objects on every replica. Only the leader deletes, and writes status and marks.
+// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status and marks.
 type Controller struct {
 	loop
 	config   Config
@@ -78,6 +83,7 @@ type Controller struct {
 	observer *observe.Observer
 	status   *status.Writer
 	marks    *marks.Writer
+	rights   *rights.Asker
 	forecast *forecast.Forecaster
 	leading  atomic.Bool
 }
@@ -108,9 +114,9 @@ func New(c Config) (*Controller, error) {
 		return nil, fmt.Errorf("dynamic client of the cluster: %w", err)
 	}
 	now := clock.RealClock{}
-	t := tracker.New(engine.Config{
+	t := tracker.New(memory.Config{
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
-		StartSuspended: c.StartSuspended,
+		StartSuspended: c.StartSuspended, DefaultAccount: c.DefaultServiceAccount, RequireAccount: c.RequireServiceAccount,
 	}, now.Now)
 	out := &Controller{config: c, cluster: cluster, dated: dating, replica: t}
 	if out.kinds, err = newFollower(c, dating, objects, policies.GcV1alpha1(), t, now, out.wentBack); err != nil {
@@ -124,11 +130,12 @@ func New(c Config) (*Controller, error) {
 		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: out.kinds.Served, Instance: c.Instance,
 	})
 	out.observer = observe.New(observe.Config{
-		Tracker: t, Policies: policies.GcV1alpha1(), Marks: objects, Client: observed, Metadata: dating, Clock: now,
+		Tracker: t, Policies: policies.GcV1alpha1(), Stored: objects, Client: observed, Metadata: dating, Clock: now,
 		WentBack: out.wentBack, FirstLists: c.FirstLists,
 	})
+	out.rights = rights.New(cluster, now)
 	out.loop = loop{
-		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now),
+		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now, out.rights),
 		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.status.Gone,
 		usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
 	}
@@ -236,10 +243,10 @@ func (c *Controller) Schema(ctx context.Context, resource string) (*spec.Schema,
 	return c.kinds.Schema(ctx, resource)
 }
 
-// Run observes and judges until ctx ends, and deletes while this replica leads. It returns after the last request has ended.
+// Run observes and decides until ctx ends, and deletes while this replica leads. It returns after the last request has ended.
 func (c *Controller) Run(ctx context.Context) error {
 	metrics.Register()
-	metrics.RegisterTracked(func() report.Totals { return c.replica.Totals(c.clock.Now()) })
+	metrics.RegisterTracked(func() view.Totals { return c.replica.Totals(c.clock.Now()) })
 	return c.run(ctx)
 }
 
@@ -263,6 +270,7 @@ func (c *Controller) run(ctx context.Context) error {
 	observing.Go(func() { c.kinds.Run(ctx) })
 	observing.Go(func() { c.observer.Run(ctx) })
 	observing.Go(func() { c.keepUp(ctx) })
+	observing.Go(func() { c.rights.Run(ctx, c.replica, c.clock) })
 	observing.Go(func() { c.keepLooking(ctx, &seen) })
 	// A leader must know which holds the replicas before it have found.
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
@@ -293,12 +301,12 @@ func (c *Controller) readLastRun(ctx context.Context) error {
 	})
 }
 
-// expireEvery is how often every replica judges the objects whose timers have ended. The leader also does this in dispatch, as soon as a
-// timer ends. The other replicas need to do it because they may lead next: an object that became due because time passed must not be
+// expireEvery is how often every replica decides for the objects whose timers have ended. The leader also does this in dispatch, as soon as
+// a timer ends. The other replicas need to do it because they may lead next: an object that became due because time passed must not be
 // attributed to a later change.
 const expireEvery = time.Second
 
-// keepUp runs on every replica until ctx ends. It judges the objects whose timers have ended, and those that a change affects.
+// keepUp runs on every replica until ctx ends. It decides for the objects whose timers have ended, and for objects that a change affects.
 func (c *Controller) keepUp(ctx context.Context) {
 	ticker := c.clock.NewTicker(expireEvery)
 	defer ticker.Stop()

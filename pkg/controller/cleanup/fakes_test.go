@@ -15,10 +15,10 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/controller/deleter"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 )
 
 // fakedLoop is a loop with fakes of everything that it calls. It runs in the fake time of testing/synctest, in which a request takes as
@@ -221,20 +221,22 @@ func (f *fakeTracker) order(name string, reread bool) *deletion.Order {
 	return o
 }
 
-func (f *fakeTracker) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
+func (f *fakeTracker) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (renewed *deletion.Order, ok bool) {
 	f.do(func() {
 		if ok = f.writes[f.known].allows && now.Before(f.fresh.Add(freshness.For)); ok {
 			delete(f.underway, o)
-			judged = f.order(read.Name, false)
+			renewed = f.order(read.Name, false)
 		}
 	})
 	f.wait("Retake")
-	return judged, ok
+	return renewed, ok
 }
 
-func (f *fakeTracker) Rejudge(o *deletion.Order, _ time.Time) (*deletion.Order, bool) { return o, true }
+func (f *fakeTracker) Renew(o *deletion.Order, _ time.Time) (*deletion.Order, bool) { return o, true }
 
 func (f *fakeTracker) Release(o *deletion.Order, _ time.Time) { f.end(o, 1) }
+
+func (f *fakeTracker) SetRight(deletion.Right, string, time.Time) {}
 
 func (f *fakeTracker) Done(o *deletion.Order, result deletion.Result, _ time.Time) {
 	again := 0

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // TestHistory: a consistent read that is older than one before it, or than what memory had when it began, shows that the store has gone

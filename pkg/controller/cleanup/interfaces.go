@@ -10,17 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deleter"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/rights"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 )
 
 // orders hands out the deletes that are to be sent. Every order that Take returns must be ended: by Done with its result, or by Release if
 // nothing was learned about the object.
 type orders interface {
-	// Expire judges objects whose timer has ended, and reports whether there are more.
+	// Expire decides for objects whose timer has ended, and reports whether there are more.
 	Expire(now time.Time) (more bool)
 	// Changed receives when Take, Next or NeedsRead may return something else.
 	Changed() <-chan struct{}
@@ -30,7 +31,7 @@ type orders interface {
 	// NeedsRead reports whether readings are needed: something is due, or becomes due by the given time, an order has not ended, or clocks
 	// are in doubt.
 	NeedsRead(by time.Time) bool
-	// ConfirmFresh reports whether memory is at least as new as a reading. Take, Retake and Rejudge return orders only if that was so for a
+	// ConfirmFresh reports whether memory is at least as new as a reading. Take, Retake and Renew return orders only if that was so for a
 	// reading that began less than freshness.For ago.
 	ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool
 	// ReadFailed records that a reading has failed, or with an empty why that it has not agreed in time.
@@ -38,21 +39,24 @@ type orders interface {
 	Take(now time.Time) (*deletion.Order, bool)
 	// Retake returns the order that replaces o, for the state that was read; false if that state must not be deleted now.
 	Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool)
-	// Rejudge is Retake for the state that watches have reported.
-	Rejudge(o *deletion.Order, now time.Time) (*deletion.Order, bool)
+	// Renew is Retake for the state that watches have reported.
+	Renew(o *deletion.Order, now time.Time) (*deletion.Order, bool)
 	Release(o *deletion.Order, now time.Time)
 	Done(o *deletion.Order, result deletion.Result, now time.Time)
+	// SetRight records what is missing for a right, so that no more requests that need it are sent.
+	SetRight(right deletion.Right, missing string, now time.Time)
 	TakeGone() []deletion.Gone
 }
 
 // replica is what every replica calls, whether it leads or not.
 type replica interface {
+	rights.Tracker
 	// SetLastRun takes in when a replica last led. Follow and Lead say whether this replica leads.
 	SetLastRun(last time.Time)
 	Follow()
 	Lead()
-	// Expire judges objects whose timer has ended, and Step those that a change affects. Both report whether there are more. Behind receives
-	// when there is work for Step.
+	// Expire decides for objects whose timer has ended, and Step for objects that a change affects. Both report whether there are more. Behind
+	// receives when there is work for Step.
 	Expire(now time.Time) (more bool)
 	Step(now time.Time) (more bool)
 	Behind() <-chan struct{}
@@ -62,7 +66,7 @@ type replica interface {
 	// Newest returns the highest resource version of a collection that memory contains, and how often everything was observed anew.
 	Newest(c freshness.Collection) (version uint64, anew int)
 
-	Totals(now time.Time) report.Totals
+	Totals(now time.Time) view.Totals
 	NamedResources() sets.Set[string]
 	// CandidateResources and Candidates answer requests for candidates.
 	CandidateResources(namespace string) map[string]string

@@ -215,7 +215,7 @@ func TestClocksAreComparedFirst(t *testing.T) {
 				s.policyWith("90m", map[string]any{"holds": []any{map[string]any{
 					"id": "h", "namespace": testbuilders.Home, "objects": int64(1), "why": "a change", "since": "1999-12-31T23:50:00Z",
 				}}})
-				s.job("a") // It is due in half an hour by the clock of the replica, and was half an hour ago by that of the API server.
+				s.job("a") // It is due in half an hour by the replica's clock, and was half an hour ago by the API server's.
 				s.do(func() { s.ahead = time.Hour })
 				s.on(func(r *http.Request) int {
 					if strings.HasSuffix(r.URL.Path, "/namespaces") && r.URL.Query().Get("limit") == "1" {

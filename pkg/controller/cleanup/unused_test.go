@@ -17,15 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deleter"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/references"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/references"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 )
 
 // usageAnswers answers what refers to an object, and notes what it was asked.
@@ -86,7 +86,7 @@ func newUnusedWorld(t *testing.T, answer func(context.Context) (string, error)) 
 
 // refer lets a Pod b refer to the ConfigMap.
 func (w *world) refer() {
-	w.tracker.SetReferring([]engine.Referring{{
+	w.tracker.SetReferring([]knowledge.Referring{{
 		Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: testbuilders.Home, Name: "b"},
 		Keys: references.Keys([]references.Reference{{To: references.ConfigMaps, Namespace: testbuilders.Home, Name: "a"}}),
 	}}, w.time.Now())

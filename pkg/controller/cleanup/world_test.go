@@ -26,15 +26,16 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deleter"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/status"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/rights"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/write/status"
 	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
 
@@ -206,7 +207,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := tracker.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil)
+	tr := tracker.New(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil)
 	tr.SetLastRun(time.Time{})
 	tr.ReplaceCronJobs(nil, testbuilders.Now)
 	tr.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
@@ -227,11 +228,12 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	asker := rights.New(cluster, s.time)
 	writer := status.New(status.Config{Tracker: tr, Events: cluster, Clock: s.time})
 	return &world{T: t, server: s, tracker: tr, reader: r, Controller: &Controller{
 		loop: loop{
-			clock: s.time, tracker: tr, reader: r, deleter: deleter.New(cluster, "winnow/test", s.time), limit: deleter.NewLimit(1),
-			relist: func() {}, gone: writer.Gone,
+			clock: s.time, tracker: tr, reader: r, deleter: deleter.New(cluster, "winnow/test", s.time, asker),
+			limit: deleter.NewLimit(1), relist: func() {}, gone: writer.Gone,
 		},
 		config: Config{LeaderElection: election}, cluster: cluster, dated: dated, replica: tr, status: writer,
 	}}

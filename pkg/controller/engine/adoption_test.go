@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 // TestFollowersEndHolds: a follower ends the holds that the leader has ended, even if it knows older objects than the leader. It does not
@@ -53,7 +53,7 @@ func TestALongLivedFollower(t *testing.T) {
 }
 
 // TestUnlistedHoldsAreKept: a status lists as many holds as can be stored, and counts the others. A replica that starts also holds the
-// objects of the namespaces that are not listed. Nothing else would hold them: no change is seen, and no controller ran before.
+// objects of the other namespaces. Nothing else would hold them: it sees no change, and no controller ran before.
 func TestUnlistedHoldsAreKept(t *testing.T) {
 	const namespaces = report.HoldsListed + 7
 	all := names("ns-", namespaces)
@@ -65,7 +65,7 @@ func TestUnlistedHoldsAreKept(t *testing.T) {
 		w.confirmFresh()
 	}
 	w := newWorld(t)
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	for _, name := range all {
 		w.observeNamespace(name)
 	}
@@ -93,7 +93,7 @@ func TestUnlistedHoldsAreKept(t *testing.T) {
 // TestAFollowerKeepsUnlistedHolds: a hold that leaves the list of a status has not ended if the status has no room for all.
 func TestAFollowerKeepsUnlistedHolds(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	for _, name := range []string{"a", "b"} {
 		w.namespace(name)
@@ -125,9 +125,9 @@ func TestStatusOfHoldsIsRepaired(t *testing.T) {
 	w.policy(ttlPolicy("10m", 2))
 	want := w.oneHold("p", 4)
 	w.policy(ttlPolicy("10m", 2).Status(statusOf(2, want)))
-	w.TakeDirty()
+	w.TakeUnwritten()
 	w.policy(ttlPolicy("10m", 2).Status(statusOf(2)))
-	if !slices.Contains(w.TakeDirty(), testbuilders.Home) {
+	if !slices.Contains(w.TakeUnwritten(), testbuilders.Home) {
 		t.Errorf("the status of namespace %s is not written again", testbuilders.Home)
 	}
 	w.oneHold("p", 4)
@@ -255,7 +255,7 @@ func TestAHoldOfAnUnselectedNamespace(t *testing.T) {
 	}
 }
 
-// TestDueOfAPreviewThatWasHeld: what a preview would delete under an adopted hold can be listed before the preview is judged again.
+// TestDueOfAPreviewThatWasHeld: objects that a preview would delete under an adopted hold can be listed before they are settled again.
 func TestDueOfAPreviewThatWasHeld(t *testing.T) {
 	status := func(of string) gc.CleanupPolicyStatus {
 		return statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Policy: of})
@@ -298,7 +298,7 @@ func TestAnEndedHoldIsNotAdoptedAgain(t *testing.T) {
 	}
 	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "b"))
 	w := newWorld(t, z(1, "1h"), p)
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.Follow()
 	w.upsert(partJobs("z", 4)...)
 	w.policy(z(2, "10m"))

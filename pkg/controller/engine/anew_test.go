@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -14,16 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// TestReplayedEventsChangeNothing: no event with a lower resource version than memory has changes it, in any way by which the engine gets
-// to know of anything.
+// TestReplayedEventsChangeNothing: no event with a lower resource version than memory has changes memory, however the engine learns of it.
 func TestReplayedEventsChangeNothing(t *testing.T) {
 	older := func(f *lifecycle.Fact) *facts.Compact {
 		out := *f
@@ -60,7 +60,7 @@ func TestReplayedEventsChangeNothing(t *testing.T) {
 		"a CronJob": func(w *world) {
 			w.SetCronJob(&lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{UID: "cron", ResourceVersion: "1"}}, w.now)
 		},
-		"stored marks":                func(w *world) { w.SetMarks(&Marks{NamespacedName: marksName, ResourceVersion: "1"}, w.now) },
+		"stored marks":                func(w *world) { w.SetMarks(&memory.Marks{NamespacedName: marksName, ResourceVersion: "1"}, w.now) },
 		"a quota before it was lower": func(w *world) { w.SetQuota(replayedQuota("1", 9), w.now) },
 		"the removal of a quota":      func(w *world) { w.RemoveQuota(replayedQuota("1", 9), w.now) },
 	} {
@@ -70,7 +70,7 @@ func TestReplayedEventsChangeNothing(t *testing.T) {
 			w.observeNamespace("guarded", gc.LabelProtected, "true")
 			w.policy(testbuilders.Policy("hasty").Default("0s"))
 			w.SetCronJob(&lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{UID: "cron", ResourceVersion: "5"}, Active: []types.UID{"x"}}, w.now)
-			w.SetMarks(&Marks{NamespacedName: marksName, ResourceVersion: "5", Unused: map[types.UID]time.Time{"x": w.now}}, w.now)
+			w.SetMarks(&memory.Marks{NamespacedName: marksName, ResourceVersion: "5", Unused: map[types.UID]time.Time{"x": w.now}}, w.now)
 			w.SetQuota(replayedQuota("5", 3), w.now)
 			w.policy(ttlPolicy("0s", 2).Suspended())
 			w.removePolicy(testbuilders.Policy("hasty"))
@@ -80,23 +80,23 @@ func TestReplayedEventsChangeNothing(t *testing.T) {
 			w.removed("gone")
 			w.upsert(job(time.Hour, "kept"))
 			w.confirmFresh()
-			before := w.records.get(testbuilders.UID("kept")).ResourceVersion
+			before := w.Records.Get(testbuilders.UID("kept")).ResourceVersion
 			replay(w)
 			w.takes()
 			w.decided("kept", policy.Hold, policy.ReasonSuspended)
-			if got := w.records.get(testbuilders.UID("kept")).ResourceVersion; got != before || w.Totals(w.now).Objects != 1 {
-				t.Errorf("%d objects, and the one that is kept in version %d, not %d", w.Totals(w.now).Objects, got, before)
+			if got := w.Records.Get(testbuilders.UID("kept")).ResourceVersion; got != before || w.Totals(w.now).Objects != 1 {
+				t.Errorf("%d objects, and the kept object in version %d, not %d", w.Totals(w.now).Objects, got, before)
 			}
-			if guarded := w.Engine.namespaces["guarded"]; guarded == nil || !guarded.protected {
+			if guarded := w.Engine.Namespaces["guarded"]; guarded == nil || !guarded.Protected {
 				t.Error("the namespace is no longer protected")
 			}
-			if other := w.Engine.namespaces["other"]; other != nil && other.known {
+			if other := w.Engine.Namespaces["other"]; other != nil && other.Known {
 				t.Error("the namespace that was deleted is there")
 			}
-			if n, _ := w.quotas.smallest(testbuilders.Home, gc.ResourceJobs); n != 3 {
+			if n, _ := w.Quotas.Smallest(testbuilders.Home, gc.ResourceJobs); n != 3 {
 				t.Errorf("the quota allows %d", n)
 			}
-			if len(w.cronJobs["cron"].Active) != 1 || len(w.Engine.namespaces[testbuilders.Home].marks["marks-0"].Unused) != 1 {
+			if len(w.CronJobs["cron"].Active) != 1 || len(w.Engine.Namespaces[testbuilders.Home].Marks["marks-0"].Unused) != 1 {
 				t.Error("the CronJob or the marks are older")
 			}
 		})
@@ -105,14 +105,14 @@ func TestReplayedEventsChangeNothing(t *testing.T) {
 
 var marksName = types.NamespacedName{Namespace: testbuilders.Home, Name: "marks-0"}
 
-func replayedQuota(version string, jobs int64) *Quota {
-	return &Quota{
+func replayedQuota(version string, jobs int64) *memory.Quota {
+	return &memory.Quota{
 		NamespacedName:  types.NamespacedName{Namespace: testbuilders.Home, Name: "q"},
-		ResourceVersion: version, Counts: map[string]int64{countPrefix + gc.ResourceJobs: jobs},
+		ResourceVersion: version, Counts: map[string]int64{memory.CountPrefix + gc.ResourceJobs: jobs},
 	}
 }
 
-// restore has the store go back to a version: these policies and Jobs are what there is then.
+// restore makes the store go back to a version, with these policies and Jobs.
 func (w *world) restore(version uint64, policies []*testbuilders.PolicyBuilder, jobs ...*lifecycle.Fact) {
 	w.Helper()
 	w.StartAnew(w.now)
@@ -150,8 +150,8 @@ func (w *world) restore(version uint64, policies []*testbuilders.PolicyBuilder, 
 	w.confirmFresh()
 }
 
-// TestObjectsOfARestoredStoreAreDeleted: objects that were deleted after the backup come back with it, in versions that are older than what
-// was seen. Those that were created after the backup are gone.
+// TestObjectsOfARestoredStoreAreDeleted: objects that were deleted after the backup come back with it, in versions that are older than the
+// last ones seen. Objects that were created after the backup are gone.
 func TestObjectsOfARestoredStoreAreDeleted(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.version = 1000
@@ -185,8 +185,8 @@ func TestAnAcceptedDeleteOfARestoredObjectDoesNotCount(t *testing.T) {
 	w.takes("a")
 }
 
-// TestAnswersFromBeforeARestore: whatever the API server answers to a request that was under way when the store went back, the object is read
-// before the next DELETE, even in the version of that request.
+// TestAnswersFromBeforeARestore: whatever the API server answers to a request that was in flight when the store went back, the object is
+// read before the next DELETE, even if it has the version of the request.
 func TestAnswersFromBeforeARestore(t *testing.T) {
 	for _, outcome := range []deletion.Outcome{deletion.Accepted, deletion.Conflict, deletion.NotFound} {
 		w := newWorld(t, ttlPolicy("1h", 1))
@@ -209,10 +209,10 @@ func TestAnswersFromBeforeARestore(t *testing.T) {
 	}
 }
 
-// TestAPolicyThatWentBackIsAChange: it is weighed, and told.
+// TestAPolicyThatWentBackIsAChange: the change is assessed and reported.
 func TestAPolicyThatWentBackIsAChange(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.version = 1000
 	w.policy(ttlPolicy("never", 2))
 	w.upsert(job(2*time.Hour, "a"), job(2*time.Hour, "b"), job(2*time.Hour, "c"))
@@ -247,8 +247,8 @@ func TestFollowersTellWhatWentBack(t *testing.T) {
 		got = append(got, change)
 	}
 	want := []string{
-		"cleanuppolicies.gc.winnow.dev/created: from generation 1 (resourceVersion 1001) to none at all",
-		"cleanuppolicies.gc.winnow.dev/deleted: from none at all to generation 1 (resourceVersion 500)",
+		"cleanuppolicies.gc.winnow.dev/created: from generation 1 (resourceVersion 1001) to none",
+		"cleanuppolicies.gc.winnow.dev/deleted: from none to generation 1 (resourceVersion 500)",
 		`the labels of namespace "team-a": from team=a to `,
 	}
 	slices.Sort(got)
@@ -260,7 +260,7 @@ func TestFollowersTellWhatWentBack(t *testing.T) {
 // TestObjectsThatCameBackAreAChange: a restore that makes too many objects due at once is held, even if no policy went back.
 func TestObjectsThatCameBackAreAChange(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.version = 1000
 	w.restore(500, []*testbuilders.PolicyBuilder{ttlPolicy("1h", 1)},
 		job(2*time.Hour, "a"), job(2*time.Hour, "b"), job(2*time.Hour, "c"))
@@ -278,7 +278,7 @@ func TestAListThatShowsThatTheStoreWentBack(t *testing.T) {
 	w.takes("a")
 }
 
-// TestUnconfirmedHoldsEverything: while no reading agrees, people see why nothing is deleted, and it ends with the first that does.
+// TestUnconfirmedHoldsEverything: while no reading agrees, people see why nothing is deleted, until a reading agrees.
 func TestUnconfirmedHoldsEverything(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(job(2*time.Hour, "a"))

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// Which objects an approval covers.
+// These tests check which objects an approval covers.
 
 // TestAnApprovalInAdvanceCoversNothing: the ID of a hold can be computed before anybody has seen which objects the hold has. If it was
 // approved before the change, the hold gets another ID, the same on all replicas.
@@ -50,7 +50,7 @@ func TestAnApprovalInAdvanceCoversNothing(t *testing.T) {
 // although both are assessed together.
 func TestAnApprovalCoversOneChange(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	rule := func(gen int64) *testbuilders.PolicyBuilder {
 		b := testbuilders.Policy("p").Generation(gen)
 		if gen == 1 {
@@ -71,7 +71,7 @@ func TestAnApprovalCoversOneChange(t *testing.T) {
 	}
 	w.confirmFresh()
 	w.takes()
-	w.cronJobsListed = false
+	w.CronJobsListed = false
 	w.observeNamespace(testbuilders.Home) // The guardrail no longer applies: 50 become due. They cannot be assessed yet.
 	// A dry run of generation 2 showed 3 objects under this ID, so it is written with the approval.
 	w.observePolicy(rule(2).Annotated(gc.AnnotationApprovedHold, holdID(2)))
@@ -86,7 +86,7 @@ func TestAnApprovalCoversOneChange(t *testing.T) {
 func TestAFollowerKeepsTheNewerID(t *testing.T) {
 	w := newWorld(t)
 	w.Follow()
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	spec := func(gen int64) *testbuilders.PolicyBuilder {
 		ttl := gc.TTL("never")
 		if gen > 1 {
@@ -109,7 +109,7 @@ func TestAFollowerKeepsTheNewerID(t *testing.T) {
 		t.Fatal("the hold kept its ID")
 	}
 	w.policy(spec(2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Due: 3, Held: 3, Holds: []gc.PolicyHold{b}}))
-	// Somebody approves what the status lists: 3 objects.
+	// Somebody approves the hold that the status lists: 3 objects.
 	w.policy(
 		spec(
 			2,
@@ -124,7 +124,7 @@ func TestAFollowerKeepsTheNewerID(t *testing.T) {
 // TestResourcesOfAnAdoptedHold: an adopted hold is reported with all resources of its members, even while the clock is in doubt.
 func TestResourcesOfAnAdoptedHold(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	rules := func(gen int64, ttl gc.TTL) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").
 			Rules(testbuilders.Rule("pods", "10m").For(gc.ResourcePods), testbuilders.Rule("jobs", ttl).For(gc.ResourceJobs)).

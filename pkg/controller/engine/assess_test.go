@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -13,18 +13,18 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// jobsIn adds n Jobs to a namespace, which finished this long ago.
+// jobsIn adds n Jobs to a namespace that finished this long ago.
 func (w *world) jobsIn(namespace string, n int, age time.Duration) {
 	for _, name := range names(namespace+"-", n) {
 		w.upsert(testbuilders.Job(name).In(namespace).Complete(w.now.Add(-age)).Fact())
 	}
 }
 
-// heldInAll fails unless the first cluster policy has one hold with so many objects, or none if objects is 0.
+// heldInAll fails unless the first cluster policy has one hold with this number of objects, or none if objects is 0.
 func (w *world) heldInAll(objects int64) {
 	w.Helper()
 	var got int64
@@ -80,7 +80,7 @@ func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.config.HoldAboveTotal = 5
+			w.Config.HoldAboveTotal = 5
 			w.namespace("x")
 			w.namespace("y")
 			do(w)
@@ -109,7 +109,7 @@ func TestAGuardrailOfAllNamespacesIsAssessedInAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.config.HoldAboveTotal = c.total
+			w.Config.HoldAboveTotal = c.total
 			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}))
 			for _, ns := range []string{"x", "y"} {
 				w.namespace(ns)
@@ -150,7 +150,7 @@ func TestAChangeElsewhereIsAssessedUnderTheCeiling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.config.HoldAbove = 2
+			w.Config.HoldAbove = 2
 			p := jobCeiling(1, 8)
 			p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "c"}
 			w.clusterPolicy(p)
@@ -169,7 +169,7 @@ func TestAChangeElsewhereIsAssessedUnderTheCeiling(t *testing.T) {
 			c.change(w)
 			held := 0
 			for _, job := range names("x-", 8) {
-				if rec := w.records.get(testbuilders.UID(job)); rec.hold() != nil {
+				if rec := w.Records.Get(testbuilders.UID(job)); rec.Hold() != nil {
 					held++
 				}
 			}
@@ -187,7 +187,7 @@ func TestAChangeElsewhereIsAssessedUnderTheCeiling(t *testing.T) {
 // same ceiling.
 func TestTimeIsNotAttributedToAChangeElsewhere(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 0
+	w.Config.HoldAbove = 0
 	w.clusterPolicy(jobCeiling(1, 5))
 	w.upsert(job(59*time.Minute, "a"))
 	w.observeNamespace("y")
@@ -199,7 +199,7 @@ func TestTimeIsNotAttributedToAChangeElsewhere(t *testing.T) {
 // ceiling since.
 func TestANamespaceThatLeftACeiling(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAbove = 0
+	w.Config.HoldAbove = 0
 	p := jobCeiling(1, 2)
 	p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "c"}
 	w.namespace("x", "team", "c")
@@ -214,9 +214,9 @@ func TestANamespaceThatLeftACeiling(t *testing.T) {
 // TestTheLastChangeIsNamed: a hold for several changes names the last one.
 func TestTheLastChangeIsNamed(t *testing.T) {
 	w := newWorld(t, ttlPolicy("never", 1), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
-	w.cronJobsListed = false
+	w.CronJobsListed = false
 	w.policy(ttlPolicy("10m", 2))
 	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "such")).Generation(2))
 	w.ReplaceCronJobs(nil, w.now)
@@ -228,7 +228,7 @@ func TestTheLastChangeIsNamed(t *testing.T) {
 // TestApprovedObjectsDoNotCount: objects that were approved do not count together with the objects of the next change.
 func TestApprovedObjectsDoNotCount(t *testing.T) {
 	w := newWorld(t, ttlPolicy("never", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.upsert(jobs(20*time.Minute, "b")...)
 	approved := holdID(2)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // TestAnObservedChangeIsAssessed: a new generation is assessed although its status says that it was observed, because a slow watch may
@@ -28,7 +29,7 @@ func TestAnObservedChangeIsAssessed(t *testing.T) {
 // TestTheFirstOfSeveralChangesCounts: objects that come due between two changes that are assessed together are attributed to the first.
 func TestTheFirstOfSeveralChangesCounts(t *testing.T) {
 	w := newHoldWorld(t, ttlPolicy("never", 1))
-	w.cronJobsListed = false
+	w.CronJobsListed = false
 	w.policy(ttlPolicy("1h", 2))
 	w.now = w.now.Add(31 * time.Minute) // Nobody calls Expire.
 	w.policy(ttlPolicy("59m", 3))
@@ -41,7 +42,7 @@ func TestTheFirstOfSeveralChangesCounts(t *testing.T) {
 // TestObjectsDueAtTheTimeOfAChange: objects that were due when the change was observed came due by time alone.
 func TestObjectsDueAtTheTimeOfAChange(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(jobs(59*time.Minute, names("a-", 4)...)...)
 	w.now = w.now.Add(time.Minute) // Nobody calls Expire.
 	w.policy(ttlPolicy("50m", 2))
@@ -62,8 +63,8 @@ func TestAssessmentWaitsForCronJobsAndQuotas(t *testing.T) {
 	}
 	t.Run("CronJobs", func(t *testing.T) {
 		w := newWorld(t, ttlPolicy("never", 1))
-		w.config.HoldAbove = 2
-		w.cronJobsListed = false
+		w.Config.HoldAbove = 2
+		w.CronJobsListed = false
 		w.upsert(four()...)
 		w.policy(ttlPolicy("10m", 2))
 		w.confirmFresh()
@@ -78,12 +79,12 @@ func TestAssessmentWaitsForCronJobsAndQuotas(t *testing.T) {
 			Rules(testbuilders.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)).
 			Generation(2)
 		w := newWorld(t, ttlPolicy("never", 1))
-		w.config.HoldAbove = 2
+		w.Config.HoldAbove = 2
 		w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 		w.policy(half)
 		w.confirmFresh()
 		w.takes()
-		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
+		w.ReplaceQuotas([]*memory.Quota{quota(2)}, w.now)
 		w.confirmFresh()
 		w.takes()
 		w.oneHold("p", 3)
@@ -113,11 +114,11 @@ func TestReportsOfAnAssessedChange(t *testing.T) {
 	w.clusterPolicy(jobCeiling(1, 4))
 	w.observeNamespace("y")
 	w.observePolicy(ttlPolicy("2h", 2))
-	if w.TakeDirty(); !w.report("p").Unassessed {
+	if w.TakeUnwritten(); !w.report("p").Unassessed {
 		t.Fatal("the change is assessed before all namespaces under the ceiling are listed")
 	}
 	w.listCovered()
-	if w.report("p").Unassessed || !slices.Contains(w.TakeDirty(), testbuilders.Home) {
+	if w.report("p").Unassessed || !slices.Contains(w.TakeUnwritten(), testbuilders.Home) {
 		t.Error("the namespace is not reported again")
 	}
 }
@@ -126,7 +127,7 @@ func TestReportsOfAnAssessedChange(t *testing.T) {
 // namespaces.
 func TestAChangeIsAssessedInAllItsNamespacesAtOnce(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAboveTotal = 6
+	w.Config.HoldAboveTotal = 6
 	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	w.namespace("x")
 	w.jobsIn("x", 5, time.Hour)
@@ -151,7 +152,7 @@ func TestAChangeWaitsForAllUnderItsCeiling(t *testing.T) {
 	w.confirmFresh()
 	w.takes()
 	const why = "Winnow has not listed all namespaces that share a ceiling with this one yet"
-	if got := w.explain(w.records.get("uid-a")).Detail; got != why {
+	if got := w.Explain(w.Records.Get("uid-a")).Detail; got != why {
 		t.Errorf("a is held with detail %q", got)
 	}
 	w.listCovered()
@@ -199,7 +200,7 @@ func TestStoppedDeletionsAreAssessedWhenTheyResume(t *testing.T) {
 		})
 		t.Run(name+", by changes", func(t *testing.T) {
 			w := newWorld(t, ttlPolicy("never", 1))
-			w.config.HoldAbove = 2
+			w.Config.HoldAbove = 2
 			w.upsert(jobs(2*time.Hour, names("a-", 2)...)...)
 			w.upsert(jobs(time.Hour, names("b-", 2)...)...)
 			s.stop(w)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -14,18 +14,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
-// TestBudget makes two engines observe the same: one without a budget, and one with a budget of a few objects, which others interrupt. The
-// second engine must never delete what the first would not, and once it has done all its work, both must have the same decisions.
+// TestBudget makes two engines observe the same events: one has no budget, and the other has a budget of a few objects and is interrupted.
+// The second engine must never delete an object that the first would keep, and once it has done all its work, both must have the same
+// decisions.
 func TestBudget(t *testing.T) {
 	testbuilders.Checks(t, 300)
 	testbuilders.Steps(t, 80)
@@ -56,15 +58,15 @@ type budgetRun struct {
 	objects            map[int]*lifecycle.Fact
 	usages             map[types.UID]lifecycle.Usage
 	generations        map[string]int64
-	wrong              []string // what the second engine would have deleted while it was interrupted
+	wrong              []string // objects that the second engine would have deleted while it was interrupted
 }
 
 func newBudgetRun(t *rapid.T) *budgetRun {
 	s := &budgetRun{now: testbuilders.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}, usages: map[types.UID]lifecycle.Usage{}}
-	s.unlimited, s.limited = newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	s.unlimited, s.limited = newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}), newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
 	s.limited.setBudget(rapid.IntRange(1, 4).Draw(t, "budget"))
 	s.both(func(t *driver) {
-		t.copiedUsages = s.usages
+		t.CopiedUsages = s.usages
 		t.ReplaceNamespaces(nil, "", s.now)
 		t.ReplacePolicies(nil, "", s.now)
 		t.ReplaceClusterPolicies(nil, "", s.now)
@@ -101,7 +103,7 @@ func (s *budgetRun) both(do func(*driver)) {
 	for resource, namespaces := range s.unlimited.Coverage() { // Everything that is newly covered is listed at once.
 		for name := range namespaces {
 			for _, t := range []*driver{s.unlimited, s.limited} {
-				if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == t.namespaces[name].covered[resource] {
+				if resource == kinds.ResourceQuotas || t.Namespaces[name].Listed[resource] == t.Namespaces[name].Covered[resource] {
 					continue
 				}
 				m := t.BeginMerge(resource, name)
@@ -207,7 +209,7 @@ func (s *budgetRun) quota(t *rapid.T) {
 		rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"),
 		rapid.SampledFrom(model.DrawnQuotas).Draw(t, "name"),
 	)
-	s.both(func(t *driver) { t.SetQuota(QuotaOf(q), s.now) })
+	s.both(func(t *driver) { t.SetQuota(memory.QuotaOf(q), s.now) })
 }
 
 func (s *budgetRun) time(t *rapid.T) {
@@ -217,7 +219,7 @@ func (s *budgetRun) time(t *rapid.T) {
 
 func (s *budgetRun) step(*rapid.T) { s.limited.Step(s.now) }
 
-// take makes the second engine delete everything that it would.
+// take makes the second engine delete everything that it can.
 func (s *budgetRun) take(t *rapid.T) {
 	s.takeAll()
 	if len(s.wrong) > 0 {
@@ -225,16 +227,16 @@ func (s *budgetRun) take(t *rapid.T) {
 	}
 }
 
-// takeAll takes all orders of the second engine, and records those that the first engine would not delete.
+// takeAll takes all orders of the second engine, and records the objects that the first engine would not delete.
 func (s *budgetRun) takeAll() {
 	for _, t := range []*driver{s.unlimited, s.limited} {
 		read := freshness.Contents{Revisions: revisions{}}
 		r := freshness.ConsistentRead{Began: s.now, Policies: read, ClusterPolicies: read, Namespaces: read}
-		t.fresh.Confirm(r, func(freshness.Collection, revisions) bool { return true })
+		t.Fresh.Confirm(r, func(freshness.Collection, revisions) bool { return true })
 	}
 	var orders []*deletion.Order
 	for o, ok := s.limited.Take(s.now); ok; o, ok = s.limited.Take(s.now) {
-		if rec := s.unlimited.records.get(o.Fact.UID); rec == nil || !rec.decision().Ready() {
+		if rec := s.unlimited.Records.Get(o.Fact.UID); rec == nil || !rec.Decision().Ready() {
 			s.wrong = append(s.wrong, fmt.Sprintf("deletes %s, but the other engine decided %+v", o.Fact.UID, rec))
 		}
 		orders = append(orders, o)
@@ -249,9 +251,9 @@ func (s *budgetRun) rest(t *rapid.T) {
 	for s.limited.Step(s.now) {
 	}
 	s.take(t)
-	for more := true; more; more = s.limited.hasWork() { // What is listed at the end may make more work.
+	for more := true; more; more = s.limited.HasWork() { // Lists at the end may make more work.
 		s.both(func(t *driver) {
-			for at, ok := t.timers.Next(); ok && !at.After(s.now); at, ok = t.timers.Next() {
+			for at, ok := t.Timers.Next(); ok && !at.After(s.now); at, ok = t.Timers.Next() {
 				t.Expire(s.now)
 			}
 			for t.Step(s.now) { // One object may put many others above a limit.
@@ -261,15 +263,15 @@ func (s *budgetRun) rest(t *rapid.T) {
 	if got, want := s.decisions(s.limited), s.decisions(s.unlimited); !slices.Equal(got, want) {
 		t.Fatalf("decided\n%v\nwant\n%v", got, want)
 	}
-	if got, want := s.limited.queue.Waiting(), s.unlimited.queue.Waiting(); got != want || len(s.limited.paused) > 0 {
-		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are paused", got, want, len(s.limited.paused))
+	if got, want := s.limited.Queue.Waiting(), s.unlimited.Queue.Waiting(); got != want || s.limited.Queue.Paused() > 0 {
+		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are paused", got, want, s.limited.Queue.Paused())
 	}
 }
 
 func (s *budgetRun) decisions(t *driver) []string {
 	var out []string
-	for rec := range t.records.all() {
-		answer := answerOf(rec.resolution(), rec.decision())
+	for rec := range t.Records.All() {
+		answer := answerOf(rec.Resolution(), rec.Decision())
 		answer.At = time.Time{} // The engines do not see an object above a limit at the same time.
 		out = append(out, fmt.Sprintf("%s %+v", rec.UID(), answer))
 	}
@@ -277,36 +279,36 @@ func (s *budgetRun) decisions(t *driver) []string {
 	return out
 }
 
-// TestReportsWaitForStep: while objects of a namespace wait to be judged again, its report would be incomplete and as expensive as the full
-// one, so the namespace is not dirty yet.
+// TestReportsWaitForStep: while objects of a namespace wait to be settled again, its report would be incomplete and as expensive as the
+// full one, so the namespace is not to be reported yet.
 func TestReportsWaitForStep(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("30d"), testbuilders.Policy("p").In("other").Default("30d"))
 	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{}))
 	w.fill(testbuilders.Home, 4)
 	w.fill("other", 1)
-	w.TakeDirty()
+	w.TakeUnwritten()
 	for _, ok := w.PopUrgent(); ok; _, ok = w.PopUrgent() {
 	}
 	w.setBudget(2)
 	w.policy(testbuilders.Policy("p").Default("20d").Generation(2))
 	w.upsert(testbuilders.Job("elsewhere").In("other").Complete(w.now).Fact())
-	if got := w.TakeDirty(); !slices.Equal(got, []string{"other"}) {
-		t.Errorf("while objects in %s are judged, %v are to be reported", testbuilders.Home, got)
+	if got := w.TakeUnwritten(); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("while objects in %s are settled, %v are to be reported", testbuilders.Home, got)
 	}
 	if ns, ok := w.PopUrgent(); ok {
-		t.Errorf("while objects in %s are judged, %q is urgent", testbuilders.Home, ns)
+		t.Errorf("while objects in %s are settled, %q is urgent", testbuilders.Home, ns)
 	}
 	w.stepAll()
-	if got := w.TakeDirty(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"", testbuilders.Home}) {
-		t.Errorf("once they were judged, %v are to be reported", got)
+	if got := w.TakeUnwritten(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"", testbuilders.Home}) {
+		t.Errorf("once they were settled, %v are to be reported", got)
 	}
 	if ns, ok := w.PopUrgent(); !ok || ns != testbuilders.Home {
-		t.Errorf("once they were judged, %q is urgent: %v", ns, ok)
+		t.Errorf("once they were settled, %q is urgent: %v", ns, ok)
 	}
 }
 
-// TestReportsAreRepeatedAfterStep: a namespace that was reported while objects elsewhere were still being judged becomes dirty again,
-// because the change is assessed only once all are judged.
+// TestReportsAreRepeatedAfterStep: a namespace that was reported while objects elsewhere were still being settled must be reported again,
+// because the change is assessed only once all are settled.
 func TestReportsAreRepeatedAfterStep(t *testing.T) {
 	names := []string{testbuilders.Home, "other"}
 	changed := func(ns string, generation int64) *testbuilders.PolicyBuilder {
@@ -316,7 +318,7 @@ func TestReportsAreRepeatedAfterStep(t *testing.T) {
 	for _, ns := range names {
 		w.fill(ns, 4)
 	}
-	w.TakeDirty()
+	w.TakeUnwritten()
 	w.setBudget(1)
 	for _, ns := range names {
 		w.policy(changed(ns, 2))
@@ -324,7 +326,7 @@ func TestReportsAreRepeatedAfterStep(t *testing.T) {
 	uncleared, read := false, map[string]report.Report{}
 	for more := true; more; {
 		more = w.Step(w.now)
-		for _, ns := range w.TakeDirty() {
+		for _, ns := range w.TakeUnwritten() {
 			for _, r := range w.Reports(ns) {
 				uncleared, read[ns] = uncleared || r.Unassessed, r
 			}

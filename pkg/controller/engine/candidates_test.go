@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"errors"
@@ -21,12 +21,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // allCandidates is the query for all candidates that are Jobs and Pods.
@@ -38,12 +40,12 @@ func allCandidates() gc.CandidateQuery {
 
 // find returns the page for a query.
 func (d *driver) find(q gc.CandidateQuery) gc.CandidatePage {
-	f := d.FindCandidates(q)
-	d.finish(f.Step)
-	return f.Page()
+	var page gc.CandidatePage
+	d.read(d.Candidates(q, &page))
+	return page
 }
 
-// candidate returns what is said of one object, whether it is a candidate or not.
+// candidate returns the explanation for one object, whether it is a candidate or not.
 func (w *world) candidate(name string) gc.CleanupCandidate {
 	w.Helper()
 	q := allCandidates()
@@ -64,8 +66,8 @@ func namesOf(page gc.CandidatePage) string {
 	return strings.Join(out, " ")
 }
 
-// TestFindCandidates lists two namespaces. The order is by namespace and UID, and does not depend on the order of observation.
-func TestFindCandidates(t *testing.T) {
+// TestCandidatesOfNamespaces lists two namespaces. The order is by namespace and UID, and does not depend on the order of observation.
+func TestCandidatesOfNamespaces(t *testing.T) {
 	selector := fields.ParseSelectorOrDie
 	for name, c := range map[string]struct {
 		change func(*gc.CandidateQuery)
@@ -167,8 +169,8 @@ func TestPagesCountTheHiddenOnce(t *testing.T) {
 	}
 }
 
-// TestPagesWhileObjectsComeAndGo: after each single step of the search, objects come and go. Those that were there all the time are found
-// exactly once, in their order, and what was never there is not found.
+// TestPagesWhileObjectsComeAndGo: after each single step of the search, objects come and go. Objects that were there all the time are found
+// exactly once, in their order, and no others are found.
 func TestPagesWhileObjectsComeAndGo(t *testing.T) {
 	testbuilders.Checks(t, 300)
 	rapid.Check(t, func(r *rapid.T) {
@@ -230,7 +232,7 @@ func TestPagesWhileObjectsComeAndGo(t *testing.T) {
 	})
 }
 
-// explained is what TestCandidates compares.
+// explained has the parts that TestCandidates compares.
 type explained struct {
 	state           gc.CandidateState
 	reason          policy.Reason
@@ -270,7 +272,7 @@ func TestCandidates(t *testing.T) {
 		},
 		"due on a replica that does not lead": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m")}, done().Fact(), func(w *world) { w.Follow() },
-			explained{gc.CandidateDue, policy.ReasonExpired, "Its TTL has ended; the replica that leads deletes it, and the status of the policy says so if it cannot",
+			explained{gc.CandidateDue, policy.ReasonExpired, "Its TTL has ended; the leader deletes it, and reports any failure in the status of the policy",
 				"30m", "p/default", "30m0s", gc.AfterFinished, background, true, false},
 		},
 		"held": {
@@ -320,7 +322,7 @@ func TestCandidates(t *testing.T) {
 		"left to its owner": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m")},
 			testbuilders.Pod("j").Succeeded(hour).ControlledBy("batch/v1", "Job", "parent").Fact(), nil,
-			explained{gc.CandidateNone, policy.ReasonLeftToOwner, "left to its owner, and goes with it: Job/parent", "30m", "p/default", "", gc.AfterFinished, background, false, false},
+			explained{gc.CandidateNone, policy.ReasonLeftToOwner, "left to its owner, and deleted together with it: Job/parent", "30m", "p/default", "", gc.AfterFinished, background, false, false},
 		},
 		"running, and about to get a deadline": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m").Deadline("2h")},
@@ -362,7 +364,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// checkIdentity fails unless a candidate names the object that it is about.
+// checkIdentity fails unless a candidate names its object.
 func (w *world) checkIdentity(c *gc.CleanupCandidate) {
 	w.Helper()
 	f := w.facts[c.Status.Object.Name]
@@ -379,13 +381,13 @@ func (w *world) checkIdentity(c *gc.CleanupCandidate) {
 // TestCandidateLimits: rank and limits in small and large pools, per key, and in ceilings. Lists leave out the rank in large pools.
 func TestCandidateLimits(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(
-		testbuilders.Rule("small", "never").Labelled("size", "small").Keeping(1), testbuilders.Rule("large", "never").Keeping(rankMost)))
-	w.clusterPolicy(jobCeiling(1, rankMost+5))
+		testbuilders.Rule("small", "never").Labelled("size", "small").Keeping(1), testbuilders.Rule("large", "never").Keeping(view.RankMost)))
+	w.clusterPolicy(jobCeiling(1, view.RankMost+5))
 	at := func(name string, seconds int) *testbuilders.JobBuilder {
 		return testbuilders.Job(name).Complete(w.now.Add(-time.Duration(seconds) * time.Second))
 	}
 	w.upsert(at("small-new", 10).Label("size", "small").Fact(), at("small-old", 20).Label("size", "small").Fact())
-	for i := range rankMost + 1 {
+	for i := range view.RankMost + 1 {
 		w.upsert(at(fmt.Sprintf("large-%04d", i), 100+i).Fact())
 	}
 	limit := func(rule string, objects, most, rank int64) gc.CandidateLimit {
@@ -401,12 +403,12 @@ func TestCandidateLimits(t *testing.T) {
 		}
 		return l
 	}
-	const all = rankMost + 3
+	const all = view.RankMost + 3
 	for name, want := range map[string][]gc.CandidateLimit{
 		"small-new":  {limit("small", 2, 1, 1), limit("", all, all, 1)},
 		"small-old":  {limit("small", 2, 1, 2), limit("", all, all, 2)},
-		"large-0006": {limit("large", rankMost+1, rankMost, 7), limit("", all, all, 9)},
-		"large-1000": {limit("large", rankMost+1, rankMost, rankMost+1), limit("", all, all, all)},
+		"large-0006": {limit("large", view.RankMost+1, view.RankMost, 7), limit("", all, all, 9)},
+		"large-1000": {limit("large", view.RankMost+1, view.RankMost, view.RankMost+1), limit("", all, all, all)},
 	} {
 		if diff := cmp.Diff(want, w.candidate(name).Status.Limits); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -414,7 +416,7 @@ func TestCandidateLimits(t *testing.T) {
 	}
 	for _, c := range w.find(allCandidates()).Items {
 		for _, l := range c.Status.Limits {
-			if (l.Rank != nil) != (l.Objects <= rankMost) {
+			if (l.Rank != nil) != (l.Objects <= view.RankMost) {
 				t.Fatalf("%s: a list has the rank %v of %d objects", c.Status.Object.Name, l.Rank, l.Objects)
 			}
 		}
@@ -461,7 +463,7 @@ func TestCandidatesOfExcludedNamespaces(t *testing.T) {
 	if page := w.find(allCandidates()); len(page.Items) != 0 {
 		t.Errorf("candidates %s", namesOf(page))
 	}
-	if w.records.get(testbuilders.UID("j")) == nil {
+	if w.Records.Get(testbuilders.UID("j")) == nil {
 		return // A protected namespace is not covered, so nothing is known of its objects.
 	}
 	if s := w.candidate("j").Status; s.Reason != string(policy.ReasonNamespaceProtected) || len(s.Policies) != 0 {
@@ -504,7 +506,8 @@ func TestCandidateObservedTime(t *testing.T) {
 	}
 }
 
-// TestResources returns what is covered and can be deleted, in one namespace or in any, and what is not known of it.
+// TestResources: Resources returns the covered resources that can be deleted, in one namespace or in any, and why some objects are not
+// known.
 func TestResources(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourcePods)))
 	w.observeNamespace("team-b")
@@ -526,13 +529,13 @@ func TestResources(t *testing.T) {
 	expect("team-b", map[string]string{gc.ResourceJobs: failing})
 	w.Observing(gc.ResourceJobs, nil, w.now)
 	w.Heard(gc.ResourcePods, w.now)
-	w.watches.Expire(w.now.Add(freshness.StaleAfter))
+	w.Watches.Expire(w.now.Add(freshness.StaleAfter))
 	expect("team-a", map[string]string{gc.ResourceJobs: "", gc.ResourcePods: "the watch of pods has been silent for 1m30s"})
 }
 
 // BenchmarkCandidates lists 100,000 candidates of one namespace in pages of 500, as kubectl does. An operation is one page.
 func BenchmarkCandidates(b *testing.B) {
-	t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	t := newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
 	var all []*facts.Compact
 	for i := range 100_000 {
 		all = append(all, facts.Compress(testbuilders.Job(fmt.Sprintf("job-%06d", i)).

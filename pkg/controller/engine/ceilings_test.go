@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"errors"
@@ -14,9 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // ceilingNamed returns a cluster policy with a ceiling that keeps no Job of testbuilders.Home.
@@ -26,7 +27,7 @@ func ceilingNamed(name string, suspend bool) *gc.ClusterCleanupPolicy {
 	return p
 }
 
-// decision is what is decided for an object, and by whom: "policy/rule", "ceiling=policy", or nobody.
+// decision is a decision for an object, and who made it: "policy/rule", "ceiling=policy", or nobody.
 type decision struct {
 	action policy.Action
 	reason policy.Reason
@@ -34,18 +35,18 @@ type decision struct {
 }
 
 func (w *world) decisionOn(name string) decision {
-	rec := w.records.get(w.facts[name].UID)
-	out := decision{action: rec.action, reason: reasons[rec.reason]}
+	rec := w.Records.Get(w.facts[name].UID)
+	out := decision{action: rec.Action, reason: memory.Reasons[rec.Reason]}
 	switch {
-	case rec.policy != nil && rec.rule == nil:
-		out.by = "ceiling=" + rec.policy.Name
-	case rec.policy != nil:
-		out.by = rec.policy.Name + "/" + rec.rule.Name
+	case rec.Policy != nil && rec.Rule == nil:
+		out.by = "ceiling=" + rec.Policy.Name
+	case rec.Policy != nil:
+		out.by = rec.Policy.Name + "/" + rec.Rule.Name
 	}
 	return out
 }
 
-// underCeilings is one combination of what may decide for an object.
+// underCeilings is one combination of a policy, its state and an annotation, under ceilings.
 type underCeilings struct {
 	answer     string // of the policy: due, waits, never; empty without a policy
 	state      string // of the policy: active, suspended, preview, or held by holdAbove
@@ -53,27 +54,27 @@ type underCeilings struct {
 	ceilings   []*gc.ClusterCleanupPolicy
 }
 
-// want is the contract: the policy decides for what it wants gone already, or else the first ceiling that is not suspended, or else the
+// want is the contract: the policy decides if the object is due by it already, or else the first ceiling that is not suspended, or else the
 // policy.
 func (c underCeilings) want() decision {
 	const by = "p/default"
 	running := slices.IndexFunc(c.ceilings, func(p *gc.ClusterCleanupPolicy) bool { return !p.Spec.Suspend })
-	votes, malformed := c.answer != "" && c.state != "preview", c.annotation == "malformed"
+	matches, malformed := c.answer != "" && c.state != "preview", c.annotation == "malformed"
 	due := c.answer == "due" && c.annotation != "never"
 	switch {
-	case votes && due && malformed:
+	case matches && due && malformed:
 		return decision{policy.Hold, policy.ReasonInvalidAnnotation, by}
-	case votes && due && c.state == "suspended":
+	case matches && due && c.state == "suspended":
 		return decision{policy.Hold, policy.ReasonSuspended, by}
-	case votes && due && c.state == "held":
+	case matches && due && c.state == "held":
 		return decision{policy.Hold, policy.ReasonHeld, by}
-	case votes && due:
+	case matches && due:
 		return decision{policy.Delete, policy.ReasonExpired, by}
 	case running >= 0 && !malformed:
 		return decision{policy.Delete, policy.ReasonOverCeiling, "ceiling=" + c.ceilings[running].Name}
-	case votes && c.answer == "waits" && c.annotation != "never":
+	case matches && c.answer == "waits" && c.annotation != "never":
 		return decision{policy.Wait, policy.ReasonNotDue, by}
-	case votes:
+	case matches:
 		return decision{policy.Keep, policy.ReasonNever, by}
 	case len(c.ceilings) > 0:
 		return decision{policy.Keep, policy.ReasonUnderCeiling, ""}
@@ -84,7 +85,7 @@ func (c underCeilings) want() decision {
 // world returns a world with the Job x, which finished two hours ago. If the policy is held, it is because of two more Jobs.
 func (c underCeilings) world(t *testing.T) *world {
 	w := newWorld(t)
-	w.config.HoldAbove = 1
+	w.Config.HoldAbove = 1
 	x := testbuilders.Job("x").Complete(testbuilders.Now.Add(-2 * time.Hour))
 	switch c.annotation {
 	case "never":
@@ -118,8 +119,8 @@ func (c underCeilings) world(t *testing.T) *world {
 	return w
 }
 
-// TestWhoDecidesUnderCeilings: every combination of what the policy wants, of what stops it, of ceilings, and of annotations. The explanation
-// says the same as the decision, and advises no annotation while a ceiling would take the object anyway.
+// TestWhoDecidesUnderCeilings: every combination of answers of the policy, states of the policy, ceilings, and annotations. The explanation
+// agrees with the decision, and advises no annotation while a ceiling would delete the object anyway.
 func TestWhoDecidesUnderCeilings(t *testing.T) {
 	ceilings := map[string][]*gc.ClusterCleanupPolicy{
 		"none": nil, "one": {ceilingNamed("b", false)}, "suspended": {ceilingNamed("b", true)},
@@ -146,11 +147,11 @@ func (c underCeilings) test(t *testing.T) {
 	if got := w.decisionOn("x"); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
-	rec := w.records.get(testbuilders.UID("x"))
-	if d := w.explain(rec); d.Action != want.action || d.Reason != want.reason || !d.At.Equal(rec.at.time()) {
-		t.Errorf("the explanation is %+v, want %+v since %s", d, want, rec.at.time())
+	rec := w.Records.Get(testbuilders.UID("x"))
+	if d := w.Explain(rec); d.Action != want.action || d.Reason != want.reason || !d.At.Equal(rec.At.Time()) {
+		t.Errorf("the explanation is %+v, want %+v since %s", d, want, rec.At.Time())
 	}
-	message := w.Engine.candidate(rec, true).Status.Message
+	message := w.Engine.Candidate(rec, true).Status.Message
 	running := slices.ContainsFunc(c.ceilings, func(p *gc.ClusterCleanupPolicy) bool { return !p.Spec.Suspend })
 	if strings.Contains(message, "annotate") && running && c.annotation != "malformed" {
 		t.Errorf("the message advises an annotation, which cannot help: %s", message)
@@ -165,8 +166,8 @@ func (c underCeilings) test(t *testing.T) {
 	}
 }
 
-// TestACeilingPassesAnObjectToItsPolicy: the policy decides from the moment at which it wants an object gone that a ceiling has not deleted
-// yet. If the policy is suspended then, the object stays.
+// TestACeilingPassesAnObjectToItsPolicy: if a ceiling has not deleted an object yet, its policy decides as soon as the object is due by the
+// policy. If the policy is suspended then, the object stays.
 func TestACeilingPassesAnObjectToItsPolicy(t *testing.T) {
 	foreground := func(generation int64) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").Generation(generation).Rules(testbuilders.Rule("r", "1h").Propagation(metav1.DeletePropagationForeground))
@@ -207,8 +208,8 @@ func TestACeilingPassesAnObjectToItsPolicy(t *testing.T) {
 	}
 }
 
-// TestAnOrderIsDecidedAtItsTime: an order is in the name of the policy as soon as the policy wants the object gone, and there is none once a
-// suspended policy does, even before any timer.
+// TestAnOrderIsDecidedAtItsTime: an order names the policy as soon as the object is due by the policy, even before any timer. There is no
+// order if the policy is suspended.
 func TestAnOrderIsDecidedAtItsTime(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1).Suspended())
 	w.clusterPolicy(ceilingNamed("b", false))
@@ -217,20 +218,20 @@ func TestAnOrderIsDecidedAtItsTime(t *testing.T) {
 	w.takes("x")
 	w.now = w.now.Add(time.Minute)
 	w.confirmFresh()
-	if o, ok := w.Rejudge(w.orders["x"], w.now); ok {
-		t.Errorf("the order was judged anew, and is sent by policy %s, rule %q", o.Policy, o.Rule)
+	if o, ok := w.Renew(w.orders["x"], w.now); ok {
+		t.Errorf("the order was settled again, and is sent by policy %s, rule %q", o.Policy, o.Rule)
 	}
 }
 
-// TestWhatPassesToAStoppedPolicyIsAssessed: a ceiling was free to delete these objects, and their policy is suspended when it wants them
-// gone. The change that resumes it makes them due.
+// TestWhatPassesToAStoppedPolicyIsAssessed: a ceiling was free to delete these objects, and then they become due by their policy, which is
+// suspended. The change that resumes the policy makes them due.
 func TestWhatPassesToAStoppedPolicyIsAssessed(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1).Suspended())
 	w.clusterPolicy(ceilingNamed("b", false))
 	w.upsert(jobs(59*time.Minute, "x", "y", "z")...)
 	w.pass(time.Minute)
 	w.takes()
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.policy(ttlPolicy("1h", 2))
 	w.confirmFresh()
 	w.takes()
@@ -239,7 +240,8 @@ func TestWhatPassesToAStoppedPolicyIsAssessed(t *testing.T) {
 	}
 }
 
-// TestAChangeElsewhereIsNotWhyAPolicyDeletes: a change of another namespace under the same ceiling can only make due what the ceiling takes.
+// TestAChangeElsewhereIsNotWhyAPolicyDeletes: a change of another namespace under the same ceiling can make objects due only by the
+// ceiling.
 func TestAChangeElsewhereIsNotWhyAPolicyDeletes(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	bounds := jobCeiling(1, 0)
@@ -251,18 +253,18 @@ func TestAChangeElsewhereIsNotWhyAPolicyDeletes(t *testing.T) {
 	w.takes("x")
 }
 
-// TestAPreviewUnderACeiling: a Preview policy shows what it would delete from the moment at which it wants it gone, although a ceiling has
-// wanted the object gone for longer.
+// TestAPreviewUnderACeiling: a Preview policy shows an object as soon as it would delete it, although a ceiling would have deleted the
+// object earlier.
 func TestAPreviewUnderACeiling(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1).Preview())
 	w.clusterPolicy(ceilingNamed("b", false))
 	w.upsert(job(59*time.Minute, "x"))
-	rec := w.records.get(testbuilders.UID("x"))
-	if len(rec.previews()) != 0 {
-		t.Fatalf("before: %+v", rec.previews())
+	rec := w.Records.Get(testbuilders.UID("x"))
+	if len(rec.Previews()) != 0 {
+		t.Fatalf("before: %+v", rec.Previews())
 	}
 	w.pass(time.Minute)
-	if got := rec.previews(); len(got) != 1 || got[0].decision.Action != policy.Delete || got[0].decision.Reason != policy.ReasonExpired {
+	if got := rec.Previews(); len(got) != 1 || got[0].Decision.Action != policy.Delete || got[0].Decision.Reason != policy.ReasonExpired {
 		t.Errorf("after: %+v", got)
 	}
 	if got := w.decisionOn("x"); got.by != "ceiling=b" {
@@ -270,11 +272,11 @@ func TestAPreviewUnderACeiling(t *testing.T) {
 	}
 }
 
-// TestACeilingDoesNotReplaceDoubtAboutQuotas: an object is over the limit that its policy takes from a quota, which is not observed any more.
-// Whether the policy wants it gone is not known, so the ceiling does not delete it either.
+// TestACeilingDoesNotReplaceDoubtAboutQuotas: an object is over the limit that its policy takes from a quota that is no longer observed. It
+// is not known whether the object is due by the policy, so the ceiling does not delete it either.
 func TestACeilingDoesNotReplaceDoubtAboutQuotas(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "").WithoutTTL().KeepingPercent(50)))
-	w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
+	w.ReplaceQuotas([]*memory.Quota{quota(2)}, w.now)
 	w.clusterPolicy(ceilingNamed("b", false))
 	w.upsert(job(2*time.Hour, "x"), job(time.Hour, "y"))
 	w.Observing(kinds.ResourceQuotas, errors.New("forbidden"), w.now)

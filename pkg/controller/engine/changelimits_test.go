@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -21,13 +21,13 @@ func TestATotalIsNotLost(t *testing.T) {
 	const namespaces, each = 9, 9
 	w := newWorld(t)
 	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
-	w.config.HoldAbove, w.config.HoldAboveTotal = 10, 40
+	w.Config.HoldAbove, w.Config.HoldAboveTotal = 10, 40
 	for i := range namespaces {
 		name := fmt.Sprint("ns-", i)
 		w.namespace(name)
 		w.jobsIn(name, each, time.Hour)
 	}
-	w.cronJobsListed = false
+	w.CronJobsListed = false
 	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
 	for i := range namespaces {
 		w.policy(testbuilders.Policy("own").In(fmt.Sprint("ns-", i)).Rules(testbuilders.Rule("r", "1h").Labelled("app", "none")))
@@ -58,7 +58,7 @@ func TestARemovedGuardrailLimitsItsRemoval(t *testing.T) {
 		},
 		"loosened": func(w *world) { w.clusterPolicy(loose(1000)) },
 		"loosened before it could be assessed": func(w *world) {
-			w.cronJobsListed = false
+			w.CronJobsListed = false
 			w.clusterPolicy(loose(100))
 			p := loose(1000)
 			p.Generation = 3
@@ -94,7 +94,7 @@ func TestARemovedGuardrailLimitsItsRemoval(t *testing.T) {
 // TestManyChangesAreJoined: not every change that cannot be assessed is remembered.
 func TestManyChangesAreJoined(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.cronJobsListed = false
+	w.CronJobsListed = false
 	for i := range 1000 {
 		q := func() *testbuilders.PolicyBuilder {
 			return testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne"))
@@ -104,7 +104,7 @@ func TestManyChangesAreJoined(t *testing.T) {
 		w.SetPolicy(p, w.now)
 		w.RemovePolicy(p, w.now)
 	}
-	if n := len(w.Engine.namespaces[testbuilders.Home].changes); n > 50 {
+	if n := len(w.Engine.Namespaces[testbuilders.Home].Changes); n > 50 {
 		t.Errorf("%d changes", n)
 	}
 }
@@ -114,7 +114,7 @@ func TestTheStrictestTotalApplies(t *testing.T) {
 	for _, strict := range []string{"x", "y", "z"} {
 		t.Run(strict, func(t *testing.T) {
 			w := newWorld(t)
-			w.config.HoldAboveTotal = 1000
+			w.Config.HoldAboveTotal = 1000
 			guard := guardrailPolicy(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Total: new(int64(5))}})
 			guard.Name, guard.UID, guard.Spec.NamespaceSelector.MatchLabels = "guard", "uid-guard", map[string]string{"strict": "yes"}
 			w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
@@ -145,7 +145,7 @@ func TestHoldsNameTheirLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.config.HoldAbove = 3
+			w.Config.HoldAbove = 3
 			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{HoldAbove: tc.above}))
 			w.clusterPolicy(ttlClusterPolicy("p", "never", 1))
 			w.upsert(jobs(time.Hour, names("a-", 4)...)...)

@@ -1,16 +1,16 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // TestFreshnessUsesBothClocks: the monotonic clock stands still while the host is suspended, and the wall clock may be set. A reading is
@@ -83,7 +83,7 @@ func TestSilenceIsMeasuredByBothClocks(t *testing.T) {
 	}
 }
 
-// TestClocksThatDiffer: if the clock of this machine and that of the API server differ by more than a minute, everything is held, and the
+// TestClocksThatDiffer: if the clocks of this machine and of the API server differ by more than a minute, everything is held, and the
 // report has both times. The Date header has whole seconds, and may be from any moment of the reading.
 func TestClocksThatDiffer(t *testing.T) {
 	const took = 3 * time.Second

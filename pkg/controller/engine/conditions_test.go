@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -12,15 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 const isA, isB = "object.metadata.name == 'a'", "object.metadata.name == 'b'"
 
-// conditional is policy p, which deletes after an hour what meets an expression.
+// conditional is policy p, which deletes objects that meet an expression after an hour.
 func conditional(generation int64, expression string) *testbuilders.PolicyBuilder {
 	return testbuilders.Policy("p").Generation(generation).Rules(testbuilders.Rule("r", "1h").If(expression))
 }
@@ -37,12 +37,13 @@ func (w *world) readAgain(namespace string) {
 	w.listCovered() // of Pods
 }
 
-// TestANewConditionReadsTheNamespaceAgain: and no other one. Until then what the rule may match is held, and the change is not assessed.
+// TestANewConditionReadsTheNamespaceAgain: no other namespace is read again. Until then, objects that the rule may match are held, and the
+// change is not assessed.
 func TestANewConditionReadsTheNamespaceAgain(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default(gc.TTLNever))
 	w.namespace("other")
 	w.policy(testbuilders.Policy("p").In("other").Rules(testbuilders.Rule("r", "1h").If(isA)))
-	w.config.HoldAbove = 1
+	w.Config.HoldAbove = 1
 	w.upsert(jobs(2*time.Hour, "a", "b")...)
 	before := w.Coverage()[gc.ResourceJobs]
 
@@ -68,10 +69,10 @@ func TestANewConditionReadsTheNamespaceAgain(t *testing.T) {
 	w.takes("a")
 }
 
-// TestAConditionIsAssessed: what a change of a condition makes due at once waits for approval.
+// TestAConditionIsAssessed: objects that a change of a condition makes due at once wait for approval.
 func TestAConditionIsAssessed(t *testing.T) {
 	w := newWorld(t, conditional(1, "object.metadata.name == 'c'"))
-	w.config.HoldAbove = 1
+	w.Config.HoldAbove = 1
 	w.upsert(jobs(2*time.Hour, "a", "b")...)
 	w.readAgain(testbuilders.Home)
 	w.observePolicy(conditional(2, "object.metadata.name != 'c'"))
@@ -81,8 +82,8 @@ func TestAConditionIsAssessed(t *testing.T) {
 	w.oneHold("p", 2)
 }
 
-// TestAConditionLess: nothing is read again when a condition is no longer needed. If it is needed again later, it is a new one: tables with
-// more conditions than are needed would differ between replicas.
+// TestAConditionLess: nothing is read again when a condition is no longer needed. If it is needed again later, it is a new condition:
+// tables with conditions that are not needed would differ between replicas.
 func TestAConditionLess(t *testing.T) {
 	both := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").If(isA), testbuilders.Rule("s", "1h").If(isB))
 	w := newWorld(t, both)
@@ -109,8 +110,8 @@ func TestAConditionLess(t *testing.T) {
 	}
 }
 
-// TestFewerConditionsThatCostTooMuch: what failed because all conditions together cost too much is evaluated again when there are fewer,
-// so that a replica which starts later decides the same.
+// TestFewerConditionsThatCostTooMuch: conditions that failed because all of them together cost too much are evaluated again when there are
+// fewer, so that a replica that starts later makes the same decisions.
 func TestFewerConditionsThatCostTooMuch(t *testing.T) {
 	// In alphabetical order, in which the budget is spent, the costly condition comes first.
 	costly := "[" + strings.Repeat("1, ", 60) + "1].all(x, [" + strings.Repeat("1, ", 60) + "1].all(y, x + y + size(object.metadata.name) > 0))"
@@ -138,7 +139,7 @@ func TestFewerConditionsThatCostTooMuch(t *testing.T) {
 	w.takes("a", "b")
 }
 
-// TestFewerConditionsThanTooMany: what failed because there were too many conditions is evaluated again when there are fewer.
+// TestFewerConditionsThanTooMany: conditions that failed because there were too many are evaluated again when there are fewer.
 func TestFewerConditionsThanTooMany(t *testing.T) {
 	many := testbuilders.Policy("p") // In alphabetical order, the condition of the last rule is the last one.
 	for i := range lifecycle.MaxConditions / 15 {
@@ -160,7 +161,7 @@ func TestFewerConditionsThanTooMany(t *testing.T) {
 	w.takes("a")
 }
 
-// TestPublishedConditions: what Conditions has returned does not change, and many namespaces share those of cluster policies.
+// TestPublishedConditions: the result of Conditions does not change later, and many namespaces share the conditions of cluster policies.
 func TestPublishedConditions(t *testing.T) {
 	w := newWorld(t)
 	p := ttlClusterPolicy("c", gc.TTLNever, 1)
@@ -174,7 +175,7 @@ func TestPublishedConditions(t *testing.T) {
 	w.observePolicy(conditional(1, isB))
 	second := w.Conditions()
 	if first[gc.ResourceJobs][testbuilders.Home] != first[gc.ResourceJobs]["other"] {
-		t.Error("what was returned has changed")
+		t.Error("the result has changed")
 	}
 	if of := second[gc.ResourceJobs]; of[testbuilders.Home] == first[gc.ResourceJobs][testbuilders.Home] || of["other"] != first[gc.ResourceJobs]["other"] {
 		t.Errorf("after a change, the namespaces have %v", of)
@@ -185,7 +186,7 @@ func TestPublishedConditions(t *testing.T) {
 	}
 }
 
-// TestResultsOfTheSameState: a list may bring results for a state that the watch has brought without them, but none that are older.
+// TestResultsOfTheSameState: a list may add results to a state that the watch has brought without them, but not to an older state.
 func TestResultsOfTheSameState(t *testing.T) {
 	w := newWorld(t, conditional(1, isA))
 	w.upsert(jobs(2*time.Hour, "a")...) // It was decoded before the condition was known.
@@ -217,7 +218,7 @@ func TestConditionsOfAClusterPolicy(t *testing.T) {
 	}
 }
 
-// TestSnapshotConditions: to forecast a change, what its conditions before and after it may match is read.
+// TestSnapshotConditions: to forecast a change, objects that the conditions before and after the change may match are read.
 func TestSnapshotConditions(t *testing.T) {
 	w := newWorld(t, conditional(1, isA))
 	w.upsert(jobs(2*time.Hour, "a", "b")...)
@@ -239,8 +240,8 @@ func TestSnapshotConditions(t *testing.T) {
 	}
 }
 
-// TestCeilingsGoOnCounting: while the match conditions of one namespace are evaluated, its share of a ceiling stays, so that what is due in
-// another namespace does not become due again by that change.
+// TestCeilingsGoOnCounting: while the match conditions of one namespace are evaluated, its share of a ceiling stays, so that the change
+// does not make the due objects of another namespace due again.
 func TestCeilingsGoOnCounting(t *testing.T) {
 	w := newWorld(t)
 	w.namespace("other")
@@ -252,7 +253,7 @@ func TestCeilingsGoOnCounting(t *testing.T) {
 	}
 	w.confirmFresh()
 	w.decided("other-old", policy.Delete, policy.ReasonOverCeiling)
-	w.config.HoldAbove = 0
+	w.Config.HoldAbove = 0
 	w.observePolicy(testbuilders.Policy("p").Rules(testbuilders.Rule("r", gc.TTLNever).If(isA)))
 	w.decided("other-old", policy.Delete, policy.ReasonOverCeiling)
 	w.decided("other-new", policy.Keep, policy.ReasonUnderCeiling)
@@ -291,10 +292,10 @@ func TestConditionsThatWait(t *testing.T) {
 	w.takes("a")
 }
 
-// TestConditionsThatWaitAreAssessedTogether: what a change of a condition makes due is not assessed before all of it is evaluated.
+// TestConditionsThatWaitAreAssessedTogether: a change of a condition is not assessed before the condition is evaluated for all objects.
 func TestConditionsThatWaitAreAssessedTogether(t *testing.T) {
 	w := newWorld(t, conditional(1, "object.metadata.name == 'c'"))
-	w.config.HoldAbove = 1
+	w.Config.HoldAbove = 1
 	w.upsert(jobs(2*time.Hour, "a", "b")...)
 	w.readAgain(testbuilders.Home)
 	w.observePolicy(conditional(2, "object.metadata.name != 'c'"))

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"maps"
@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 // running returns Jobs that started this long ago.
@@ -77,14 +77,14 @@ func TestDeadlines(t *testing.T) {
 
 	w.removePolicy(labelled)
 	w.confirmFresh()
-	if !w.Engine.namespaces[testbuilders.Home].covers(gc.ResourceJobs) {
+	if !w.Engine.Namespaces[testbuilders.Home].Covers(gc.ResourceJobs) {
 		t.Fatal("Jobs are not observed any more, and one still has the deadline that Winnow has set")
 	}
 	w.sets(map[string]time.Duration{"a": 0})
 	if done := w.TakeGone(); done[len(done)-1].Policy.Name != "" {
 		t.Errorf("a deadline that no policy wants was withdrawn by %s", done[len(done)-1].Policy)
 	}
-	if w.Engine.namespaces[testbuilders.Home].covers(gc.ResourceJobs) {
+	if w.Engine.Namespaces[testbuilders.Home].Covers(gc.ResourceJobs) {
 		t.Error("Jobs are still observed")
 	}
 }
@@ -102,7 +102,7 @@ func TestDeadlinesOfPods(t *testing.T) {
 	w.sets(map[string]time.Duration{"a": time.Hour})
 }
 
-// TestNoDeadlines: what forbids deletions forbids deadlines too.
+// TestNoDeadlines: everything that prevents deletions prevents deadlines too.
 func TestNoDeadlines(t *testing.T) {
 	for name, change := range map[string]func(w *world){
 		"suspended": func(w *world) { w.policy(deadlinePolicy("6h", 2).Suspended()) },
@@ -128,10 +128,10 @@ func TestNoDeadlines(t *testing.T) {
 }
 
 // TestHeldDeadlines: a change that would end more objects at once than a hold allows is held before the first of them. Objects that have
-// not run for so long do not count, and wait with the others.
+// run for less time do not count, and wait with the others.
 func TestHeldDeadlines(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(running(time.Hour, "old-0", "old-1", "old-2")...)
 	w.upsert(running(time.Minute, "new-0", "new-1", "new-2", "new-3")...)
 	w.policy(deadlinePolicy("30m", 2))
@@ -163,10 +163,10 @@ func TestHeldDeadlines(t *testing.T) {
 	w.sets(want)
 }
 
-// TestDeadlinesWithoutHold: few enough objects, and those for which the time came while the policy was suspended by nobody, wait for none.
+// TestDeadlinesThatEndInTime: objects do not wait for an approval if they are few enough, or if their deadline passes because time passes.
 func TestDeadlinesThatEndInTime(t *testing.T) {
 	w := newWorld(t, deadlinePolicy("1h", 1))
-	w.config.HoldAbove = 0
+	w.Config.HoldAbove = 0
 	w.upsert(running(50*time.Minute, "a")...)
 	w.takes("a")
 	w.done("a", deletion.Unauthorized)
@@ -176,7 +176,7 @@ func TestDeadlinesThatEndInTime(t *testing.T) {
 	w.sets(map[string]time.Duration{"a": time.Hour})
 }
 
-// TestDeadlineOutcomes: what follows when an order for a deadline is not accepted.
+// TestDeadlineOutcomes: how each outcome other than Accepted affects the next order for a deadline.
 func TestDeadlineOutcomes(t *testing.T) {
 	for outcome, c := range map[deletion.Outcome]struct {
 		reason policy.Reason
@@ -227,7 +227,7 @@ func TestDeadlineOfAFinishedJob(t *testing.T) {
 	w.decided("a", policy.Keep, policy.ReasonNever)
 	w.removed("b")
 	w.done("b", deletion.Accepted)
-	if rec := w.records.get(testbuilders.UID("b")); rec != nil {
+	if rec := w.Records.Get(testbuilders.UID("b")); rec != nil {
 		t.Errorf("an object that is gone is tracked again: %+v", rec)
 	}
 	w.counts("p", counts{candidates: 1})
@@ -237,9 +237,9 @@ func TestDeadlineOfAFinishedJob(t *testing.T) {
 func TestRunningJobsAreSmall(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(running(time.Hour, "a")...)
-	rec := w.records.get(testbuilders.UID("a"))
-	if rec.extra != nil || rec.limitState != nil {
-		t.Errorf("it has %+v and %+v", rec.extra, rec.limitState)
+	rec := w.Records.Get(testbuilders.UID("a"))
+	if rec.Extra != nil || rec.LimitState != nil {
+		t.Errorf("it has %+v and %+v", rec.Extra, rec.LimitState)
 	}
 	if k := facts.Compress(w.facts["a"]); k.Deadline().StartedAt.IsZero() {
 		t.Error("its start is lost")

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 func TestTakeReturnsDueObjects(t *testing.T) {
@@ -137,10 +138,10 @@ func TestALengthenedPolicyKeepsQueuedObjects(t *testing.T) {
 	w.confirmFresh()
 	w.takes()
 	w.Done(o, deletion.Result{Outcome: deletion.Accepted}, w.now)
-	w.counts("p", counts{candidates: 1000, due: 1}) // The one that is being deleted.
+	w.counts("p", counts{candidates: 1000, due: 1}) // This object is being deleted.
 	w.policy(ttlPolicy("1h", 3))
 	w.confirmFresh()
-	for range 999 { // All except the one that is being deleted.
+	for range 999 { // All except the object that is being deleted.
 		if _, ok := w.Take(w.now); !ok {
 			t.Fatal("the shortened policy does not take effect")
 		}
@@ -159,13 +160,13 @@ func TestAShortenedPolicyTakesEffectAtOnce(t *testing.T) {
 func TestStatusAloneChangesNoDecision(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	before := w.report("p").Stored
-	ps := w.policyState(before.NamespacedName())
-	compiled := ps.compiled
+	ps := w.PolicyState(before.NamespacedName())
+	compiled := ps.Compiled
 	w.policy(ttlPolicy("1h", 1).Status(gc.CleanupPolicyStatus{Candidates: 5}))
 	if w.report("p").Stored == before {
 		t.Error("the stored policy is not the newest")
 	}
-	if ps.compiled != compiled {
+	if ps.Compiled != compiled {
 		t.Error("the policy was compiled again, as if its spec had changed")
 	}
 	w.upsert(job(time.Minute, "a"))
@@ -266,8 +267,8 @@ func TestUnusedNamespacesAreForgotten(t *testing.T) {
 	w.removed("b")
 	w.RemoveNamespace(testbuilders.Namespace("team-b", w.next()), w.now)
 	w.removePolicy(p)
-	if len(w.Engine.namespaces) != 1 {
-		t.Errorf("%d namespaces are left, want only that of the test", len(w.Engine.namespaces))
+	if len(w.Engine.Namespaces) != 1 {
+		t.Errorf("%d namespaces are left, want only the namespace of the test", len(w.Engine.Namespaces))
 	}
 	if w.Reports("team-b") != nil {
 		t.Error("a removed namespace has reports")
@@ -296,9 +297,9 @@ func TestPolicyNamespaces(t *testing.T) {
 	}
 }
 
-var _ lifecycle.Owners = &Engine{}
+var _ lifecycle.Owners = &engine.Engine{}
 
-// TestDecision: Decision returns the present decision, not the one after a timer.
+// TestDecision: Decision returns the present decision, not the decision after a timer.
 func TestDecision(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(job(0, "a"), job(time.Hour, "b"))
@@ -322,7 +323,7 @@ func TestASuspendedPolicy(t *testing.T) {
 		return b
 	}
 	w := newWorld(t, p(1, true), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "10m").Labelled("of", "q")))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	for _, of := range []string{"p", "q"} {
 		for _, name := range names(of+"-", 3) {
 			w.upsert(testbuilders.Job(name).Label("of", of).Complete(w.now).Fact())
@@ -346,7 +347,7 @@ func TestASuspendedPolicy(t *testing.T) {
 func TestThePolicyThatStopsIsNamed(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("0s"), testbuilders.Policy("x").Default("1y"), testbuilders.Policy("y").Default("1y"))
 	w.upsert(job(time.Hour, "a"))
-	if got := w.explain(w.records.get("uid-a")).Detail; got[:len("policy team-a/x:")] != "policy team-a/x:" {
+	if got := w.Explain(w.Records.Get("uid-a")).Detail; got[:len("policy team-a/x:")] != "policy team-a/x:" {
 		t.Errorf("a is held with detail %q", got)
 	}
 	w = newWorld(t, testbuilders.Policy("p").Default("0s"))
@@ -356,7 +357,7 @@ func TestThePolicyThatStopsIsNamed(t *testing.T) {
 		w.clusterPolicy(p)
 	}
 	w.upsert(job(time.Hour, "a"))
-	if got := w.explain(w.records.get("uid-a")).Detail; got != "cluster policy a stops all deletions in this namespace" {
+	if got := w.Explain(w.Records.Get("uid-a")).Detail; got != "cluster policy a stops all deletions in this namespace" {
 		t.Errorf("a is held with detail %q", got)
 	}
 }

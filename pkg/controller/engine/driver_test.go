@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"time"
@@ -10,24 +10,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/scope"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 // driver calls an engine as pkg/controller/tracker does, but without a lock: it repeats each call whose budget was spent until there is no
 // more to do.
 type driver struct {
-	*Engine
+	*engine.Engine
 	budget    int    // how many objects fit into the budget of a call; 0 for any number
 	spentNow  int    // objects in the current call
 	interrupt func() // called after each call whose budget was spent, because others may get the lock then
 }
 
-func newDriver(c Config) *driver {
+func newDriver(c memory.Config) *driver {
 	d := &driver{interrupt: func() {}}
 	c.Spent = func(int) bool {
 		if d.spentNow++; d.budget == 0 || d.spentNow < d.budget {
@@ -36,12 +42,19 @@ func newDriver(c Config) *driver {
 		d.spentNow = 0
 		return true
 	}
-	d.Engine = New(c)
+	d.Engine = engine.New(c)
 	return d
 }
 
 // setBudget sets how many objects fit into the budget of a call.
 func (d *driver) setBudget(objects int) { d.budget, d.spentNow = objects, 0 }
+
+// read waits until a reading has ended.
+func (d *driver) read(r memory.Reading) {
+	for range r {
+		d.interrupt()
+	}
+}
 
 // finish repeats a call until there is no more to do.
 func (d *driver) finish(step func() (more bool)) {
@@ -53,7 +66,7 @@ func (d *driver) finish(step func() (more bool)) {
 // observed returns the facts of an object with the results of match conditions, as an observer does.
 func (d *driver) observed(f *lifecycle.Fact) *facts.Compact {
 	read := *f
-	if f.FirstSeen != nil { // Objects do not say that.
+	if f.FirstSeen != nil { // The time is not in the object.
 		read.FinishedAt, read.Doubt, read.FirstSeen = time.Time{}, f.FirstSeen.Why, nil
 	}
 	read.Conditions = d.Conditions()[f.Resource][f.Namespace].Evaluate(model.Content(f))
@@ -71,7 +84,7 @@ func (d *driver) Replace(resource string, all []*facts.Compact, rv uint64, now t
 }
 
 // add adds a page to a list of one namespace.
-func (d *driver) add(m *Merge, page []*facts.Compact, now time.Time) {
+func (d *driver) add(m *drivenMerge, page []*facts.Compact, now time.Time) {
 	d.finish(func() bool {
 		page = m.Add(page, now)
 		return len(page) > 0
@@ -79,46 +92,47 @@ func (d *driver) add(m *Merge, page []*facts.Compact, now time.Time) {
 }
 
 func (d *driver) Reports(namespace string) []report.Report {
-	r := d.ReportOn(namespace)
-	d.finish(r.Step)
-	return r.Reports()
+	var out []report.Report
+	d.read(d.ReportOn(namespace, &out))
+	return out
 }
 
 func (d *driver) Holds(p metav1.Object) ([]gc.PolicyHold, bool) {
-	h := d.HoldsOf(p)
-	d.finish(h.Step)
-	return h.Holds()
+	var out view.Holds
+	d.read(d.HoldsOf(p, &out))
+	return out.All, out.Complete
 }
 
-// Snapshot copies everything that a change affects. The driver of the copy has a budget of its own.
+// Snapshot copies everything that a change affects. The driver of the copy has a separate budget.
 func (d *driver) Snapshot(change gc.PolicyChange, most int, now time.Time) *trialCopy {
-	s := &trialCopy{driver: newDriver(Config{})}
-	s.Snapshot = d.BeginSnapshot(Propose(change), most, s.driver.config.Spent, now)
+	s := &trialCopy{driver: newDriver(memory.Config{})}
+	var reading memory.Reading
+	s.Snapshot, reading = trial.New(d.Engine, trial.Propose(change), most, s.driver.Config.Spent, now)
 	s.driver.Engine = s.Snapshot.Engine
-	d.finish(func() bool { return s.Step(now) })
+	d.read(reading)
 	return s
 }
 
 // trialCopy is a snapshot with its driver.
 type trialCopy struct {
-	*Snapshot
+	*trial.Snapshot
 	driver *driver
 }
 
 func (d *driver) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
-	d.Engine.SetPolicy(Observe(p), now)
+	d.Turn(func() { d.Engine.SetPolicy(scope.Observe(p), now) }, now)
 }
 
 func (d *driver) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
-	d.Engine.SetPolicy(Observe(p), now)
+	d.Turn(func() { d.Engine.SetPolicy(scope.Observe(p), now) }, now)
 }
 
 func (d *driver) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
-	d.Engine.RemovePolicy(policy.StoredOf(p), now)
+	d.Turn(func() { d.Engine.RemovePolicy(policy.StoredOf(p), now) }, now)
 }
 
 func (d *driver) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
-	d.Engine.RemovePolicy(policy.StoredOf(p), now)
+	d.Turn(func() { d.Engine.RemovePolicy(policy.StoredOf(p), now) }, now)
 }
 
 func (d *driver) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.Time) {
@@ -130,30 +144,30 @@ func (d *driver) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv strin
 }
 
 func replacePolicies[P metav1.Object](d *driver, kind freshness.Collection, all []P, rv string, now time.Time) {
-	var observed []ObservedPolicy
+	var observed []scope.ObservedPolicy
 	for _, p := range all {
-		observed = append(observed, Observe(p))
+		observed = append(observed, scope.Observe(p))
 	}
-	d.Engine.ReplacePolicies(kind, observed, rv, now)
+	d.Turn(func() { d.Engine.ReplacePolicies(kind, observed, rv, now) }, now)
 }
 
 func (d *driver) SetReferrerSources(names []string, why string, now time.Time) {
-	d.Engine.SetReferrerSources(names, why, now)
+	d.Turn(func() { d.Engine.SetReferrerSources(names, why, now) }, now)
 	d.takeReferrers(now)
 }
 
-func (d *driver) SetReferring(all []Referring, now time.Time) {
-	d.Engine.SetReferring(all, now)
+func (d *driver) SetReferring(all []knowledge.Referring, now time.Time) {
+	d.Turn(func() { d.Engine.SetReferring(all, now) }, now)
 	d.takeReferrers(now)
 }
 
 func (d *driver) RemoveReferrer(source string, uid types.UID, now time.Time) {
-	d.Engine.RemoveReferrer(source, uid, now)
+	d.Turn(func() { d.Engine.RemoveReferrer(source, uid, now) }, now)
 	d.takeReferrers(now)
 }
 
 func (d *driver) EndReferrers(source string, now time.Time) {
-	d.Engine.EndReferrers(source, now)
+	d.Turn(func() { d.Engine.EndReferrers(source, now) }, now)
 	d.takeReferrers(now)
 }
 

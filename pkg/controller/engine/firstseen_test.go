@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -13,35 +13,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// newFirstSeenWorld is a world whose policy deletes what has finished after an hour. Marks are listed.
+// newFirstSeenWorld is a world with a policy that deletes finished objects after an hour. Marks are listed.
 func newFirstSeenWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *unusedWorld {
 	if len(policies) == 0 {
 		policies = append(policies, ttlPolicy("1h", 1))
 	}
-	w := &unusedWorld{world: newWorld(t, policies...), stored: map[types.NamespacedName]*Marks{}}
+	w := &unusedWorld{world: newWorld(t, policies...), stored: map[types.NamespacedName]*memory.Marks{}}
 	w.MarksListed(nil, w.now)
 	return w
 }
 
-// rejected is a Pod that the kubelet rejected: nothing says when.
+// rejected is a Pod that the kubelet rejected: it does not say when.
 func rejected(name string) *lifecycle.Fact {
 	return testbuilders.Pod(name).Phase(corev1.PodFailed).Fact()
 }
 
-// finishMarks are the marks of the namespace with number 0 about Pods, each first seen that long after testbuilders.Now, in a version.
-func finishMarks(resourceVersion, name string, after time.Duration, version uint64) *Marks {
-	return &Marks{
+// finishMarks are the marks of the namespace with number 0 about Pods, each first seen this long after testbuilders.Now, in a version.
+func finishMarks(resourceVersion, name string, after time.Duration, version uint64) *memory.Marks {
+	return &memory.Marks{
 		NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "marks-0"}, ResourceVersion: resourceVersion,
-		Finished: map[types.UID]FinishMark{testbuilders.UID(name): {testbuilders.Now.Add(after), version}},
+		Finished: map[types.UID]memory.FinishMark{testbuilders.UID(name): {Since: testbuilders.Now.Add(after), Version: version}},
 	}
 }
 
-// TestFirstSeen: what does not say when it finished counts from when it was first seen finished, exactly, and people are told.
+// TestFirstSeen: objects that do not say when they finished count from exactly when they were first seen finished, and the message says so.
 func TestFirstSeen(t *testing.T) {
 	w := newFirstSeenWorld(t)
 	w.now = w.now.Add(300 * time.Millisecond)
@@ -64,10 +65,10 @@ func TestFirstSeen(t *testing.T) {
 	w.takes("a")
 }
 
-// TestFirstSeenAtOnce: what a policy without delay makes due is attributed to the policy, and held if there is too much of it.
+// TestFirstSeenAtOnce: objects that a policy without delay makes due are attributed to the policy, and held if there are too many.
 func TestFirstSeenAtOnce(t *testing.T) {
 	w := newFirstSeenWorld(t, ttlPolicy("never", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(rejected("a"), rejected("b"), rejected("c"))
 	w.policy(ttlPolicy("0s", 2))
 	for _, name := range []string{"a", "b", "c"} {
@@ -92,7 +93,7 @@ func TestFirstSeenDoesNotMatterAfterCreated(t *testing.T) {
 	w.takes("a")
 }
 
-// TestFirstSeenMarks: the time is stored once, and forgotten when the object says one itself, runs again or is gone.
+// TestFirstSeenMarks: the time is stored once, and forgotten when the object has a finish time itself, runs again or is gone.
 func TestFirstSeenMarks(t *testing.T) {
 	w := newFirstSeenWorld(t)
 	w.takeUnmarked()
@@ -106,11 +107,11 @@ func TestFirstSeenMarks(t *testing.T) {
 	w.upsert(rejected("a"))
 	w.wantMarks()
 
-	empty := Marks{NamespacedName: finishMarks("", "", 0, 0).NamespacedName, ResourceVersion: w.version0()}
+	empty := memory.Marks{NamespacedName: finishMarks("", "", 0, 0).NamespacedName, ResourceVersion: w.version0()}
 	w.upsert(testbuilders.Pod("a").Failed(w.now).Fact())
 	w.wantMarks(empty)
-	if got := w.records.get(testbuilders.UID("a")).FinishedAt(); !got.Equal(w.now) {
-		t.Errorf("counts from %v, want the time that it says", got)
+	if got := w.Records.Get(testbuilders.UID("a")).FinishedAt(); !got.Equal(w.now) {
+		t.Errorf("counts from %v, want its finish time", got)
 	}
 	w.upsert(rejected("a"))
 	w.wantMarks(*finishMarks(w.version0(), "a", time.Minute, w.version))
@@ -120,12 +121,12 @@ func TestFirstSeenMarks(t *testing.T) {
 	w.removed("a")
 	w.wantMarks(empty)
 	w.store()
-	if len(w.stored) != 0 || len(w.Engine.namespaces[testbuilders.Home].firstSeen) != 0 {
+	if len(w.stored) != 0 || len(w.Engine.Namespaces[testbuilders.Home].FirstSeen) != 0 {
 		t.Errorf("left: %v", w.stored)
 	}
 }
 
-// TestFirstSeenSurvivesARestart: what is stored counts, whether it is listed before the objects or after them, and is not written again.
+// TestFirstSeenSurvivesARestart: stored marks count, whether they are listed before the objects or after them, and are not written again.
 func TestFirstSeenSurvivesARestart(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		w := newFirstSeenWorld(t)
@@ -150,7 +151,7 @@ func TestFirstSeenSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestFirstSeenOfAnEarlierRun: a mark of before the object ran again does not count, however late it arrives.
+// TestFirstSeenOfAnEarlierRun: a mark from before the object ran again does not count, however late it arrives.
 func TestFirstSeenOfAnEarlierRun(t *testing.T) {
 	w := newFirstSeenWorld(t)
 	w.upsert(rejected("a"))
@@ -189,14 +190,14 @@ func TestFirstSeenMarksOfOthers(t *testing.T) {
 			if !before {
 				w.SetMarks(m, w.now)
 			}
-			if got := w.records.get(testbuilders.UID("a")).FinishedAt(); !got.Equal(testbuilders.Now.Add(c.want)) {
+			if got := w.Records.Get(testbuilders.UID("a")).FinishedAt(); !got.Equal(testbuilders.Now.Add(c.want)) {
 				t.Errorf("%s, marks first %t: counts from %v, want %v", name, before, got, testbuilders.Now.Add(c.want))
 			}
 		}
 	}
 }
 
-// TestFirstSeenMarksStayUntilAllIsListed: an object that is not listed yet may still need its mark. New ones are stored all the same.
+// TestFirstSeenMarksStayUntilAllIsListed: an object that is not listed yet may still need its mark. New marks are stored anyway.
 func TestFirstSeenMarksStayUntilAllIsListed(t *testing.T) {
 	w := newFirstSeenWorld(t)
 	m := finishMarks("7", "a", -time.Minute, 1)
@@ -225,13 +226,14 @@ func TestFirstSeenCounts(t *testing.T) {
 		w.pass(time.Minute)
 	}
 	w.deletes("p-0", "p-1")
-	// By the marks, p-3 was seen before p-2, so it is ranked anew.
+	// By the marks, p-3 was seen before p-2, so it is ranked again.
 	w.SetMarks(finishMarks("1000", "p-3", time.Minute, w.version), w.now)
 	w.upsert(rejected("p-4"))
 	w.takes("p-3")
 }
 
-// TestFirstSeenUnderACeiling: the ceiling counts what does not say when it finished. What it does not count is not said to be within it.
+// TestFirstSeenUnderACeiling: the ceiling counts objects that do not say when they finished. The explanation does not say that an object is
+// under the ceiling if the ceiling does not count it.
 func TestFirstSeenUnderACeiling(t *testing.T) {
 	w := newFirstSeenWorld(t, testbuilders.Policy("p"))
 	one := int64(1)
@@ -246,7 +248,7 @@ func TestFirstSeenUnderACeiling(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"old":       "It is over a ceiling: newer objects fill the share of the namespace; neither a container",
-		"new":       "Only a ceiling counts it, and does not take it; neither a container",
+		"new":       "Only a ceiling counts it, and it is not over the ceiling; neither a container",
 		"uncounted": "No policy matches it, and no ceiling counts it: the Job controller has not counted this Pod yet",
 		"ahead":     "No policy matches it, and no ceiling counts it: its finish time is in the future",
 	} {

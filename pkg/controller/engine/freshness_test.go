@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"strconv"
@@ -12,15 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 func TestTakeNeedsAFreshReading(t *testing.T) {
 	w := newWorld(t, ttlPolicy("0s", 1))
-	w.fresh.Revoke() // As after a start.
+	w.Fresh.Revoke() // As after a start.
 	w.upsert(jobs(0, "a", "b", "c", "d")...)
 	take := func(after time.Duration) bool {
 		_, ok := w.Take(w.now.Add(after))
@@ -127,7 +128,7 @@ func TestConfirmFresh(t *testing.T) {
 		"a version of namespaces that cannot be read": {func(r *freshness.ConsistentRead) { r.Namespaces.Version = "x"; delete(r.Namespaces.Revisions, home) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+			tr := newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
 			allListed(tr)
 			tr.SetPolicy(ttlPolicy("0s", 3).Version("10").Obj(), testbuilders.Now)
 			tr.SetNamespace(testbuilders.Namespace(testbuilders.Home, "20"), testbuilders.Now)
@@ -162,7 +163,7 @@ func TestADisagreementKeepsTheEarlierReading(t *testing.T) {
 	r := w.consistentRead()
 	r.Policies.Version, r.Policies.Revisions = "99", nil
 	if w.ConfirmFresh(r, testbuilders.Now) {
-		t.Fatal("memory is fresh without what was read")
+		t.Fatal("memory is fresh without the state that was read")
 	}
 	w.takes("a")
 	w.upsert(jobs(0, "b")...)
@@ -170,7 +171,8 @@ func TestADisagreementKeepsTheEarlierReading(t *testing.T) {
 	w.takes()
 }
 
-// TestALaggingWatchRepeatsThePast: memory is fresh if it has what was read, until the watch delivers an event from before the reading.
+// TestALaggingWatchRepeatsThePast: memory is fresh if it has the state that was read, until the watch delivers an event from before the
+// reading.
 func TestALaggingWatchRepeatsThePast(t *testing.T) {
 	hasty := testbuilders.Policy("q").Default("0s")
 	for name, pass := range map[string]func(w *world, rv string){
@@ -200,7 +202,7 @@ func TestALaggingWatchRepeatsThePast(t *testing.T) {
 	})
 }
 
-// TestAnOlderListChangesNothing: a list that is older than what the watch has reported is a replay.
+// TestAnOlderListChangesNothing: a list that is older than the last event of the watch is a replay.
 func TestAnOlderListChangesNothing(t *testing.T) {
 	w := newWorld(t, ttlPolicy("0s", 1))
 	w.policy(ttlPolicy("1h", 2))
@@ -223,7 +225,7 @@ func TestRemovalsAreObserved(t *testing.T) {
 	}
 }
 
-// TestEffects: TakeEffects returns what the caller has to do.
+// TestEffects: TakeEffects returns what the caller must do.
 func TestEffects(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	if !w.TakeEffects().Coverage || w.TakeEffects().Coverage {
@@ -239,7 +241,7 @@ func TestEffects(t *testing.T) {
 		{"a protected namespace", func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true") }},
 	} {
 		w.TakeEffects()
-		if event.do(); w.TakeEffects() != (Effects{Due: true}) {
+		if event.do(); w.TakeEffects() != (memory.Effects{Due: true}) {
 			t.Errorf("the effect of %s is not only Due", event.name)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 // TestAnApprovalOnAnotherPolicy: the ID of a hold in the annotation of another policy approves nothing.
@@ -61,7 +61,7 @@ func TestAHoldIsExtendedToAllNamespaces(t *testing.T) {
 		return p
 	}
 	w := newWorld(t)
-	w.config.HoldAbove, w.config.HoldAboveTotal = 2, 5
+	w.Config.HoldAbove, w.Config.HoldAboveTotal = 2, 5
 	w.clusterPolicy(parts(1))
 	for _, ns := range []string{"x", "y"} {
 		w.namespace(ns)
@@ -118,7 +118,7 @@ func TestAReassignedHoldIsJoined(t *testing.T) {
 			c := part("c", 2, map[string]gc.TTL{"c": "10m", "z": "10m"})
 			w := newWorld(t, part("b", 1, map[string]gc.TTL{"b": "10m"}), part("c", 1, map[string]gc.TTL{"c": "1h", "z": "1h"}),
 				part("z", 1, map[string]gc.TTL{"z": "1h"}))
-			w.config.HoldAbove = 2
+			w.Config.HoldAbove = 2
 			w.upsert(slices.Concat(partJobs("b", 1), partJobs("c", 4), partJobs("z", 4))...)
 			w.takes("b-0") // It is not held, so the hold must not go to policy b.
 			w.policy(c)
@@ -153,12 +153,12 @@ func (w *world) doubt(now time.Time) {
 	w.ConfirmFresh(r, now)
 }
 
-// TestAHoldOfAllNamespacesIsReassigned: if policies of namespaces decide for the members, each gets a hold of its own; a cluster policy
-// gets one hold of all namespaces.
+// TestAHoldOfAllNamespacesIsReassigned: if policies of namespaces decide for the members, each gets a separate hold; a cluster policy gets
+// one hold of all namespaces.
 func TestAHoldOfAllNamespacesIsReassigned(t *testing.T) {
 	start := func(t *testing.T) (*world, string) {
 		w := newWorld(t)
-		w.config.HoldAboveTotal = 5
+		w.Config.HoldAboveTotal = 5
 		w.clusterPolicy(ttlClusterPolicy("d", "never", 1))
 		w.clusterPolicy(ttlClusterPolicy("d", "9m", 2))
 		w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
@@ -204,7 +204,7 @@ func TestAHoldOfAllNamespacesIsReassigned(t *testing.T) {
 	})
 	t.Run("the hold of one namespace keeps its ID", func(t *testing.T) {
 		w := newWorld(t, part("b", 1, map[string]gc.TTL{"z": "1m"}), part("z", 1, map[string]gc.TTL{"z": "1h"}))
-		w.config.HoldAbove = 2
+		w.Config.HoldAbove = 2
 		w.upsert(partJobs("z", 4)...)
 		z := part("z", 2, map[string]gc.TTL{"z": "10m"})
 		w.policy(z)
@@ -267,7 +267,7 @@ func TestApprovalsInAdvanceOfAChangeOfANamespace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.config.HoldAbove = 2
+			w.Config.HoldAbove = 2
 			w.namespace(testbuilders.Home, gc.LabelProtected, "true")
 			id := approval.HoldID(testbuilders.UID("p"), c.namespace, c.change)
 			w.policy(testbuilders.Policy("p").In(c.namespace).Default("10m").Annotated(gc.AnnotationApprovedHold, id).
@@ -297,7 +297,7 @@ func TestHoldsReportsWhetherItIsComplete(t *testing.T) {
 		"all is known":                {func(*world) {}, ttlPolicy("1h", 1), true},
 		"another policy of that name": {func(*world) {}, ttlPolicy("1h", 1).WithUID("another"), false},
 		"a generation not yet seen":   {func(*world) {}, ttlPolicy("1h", 2), false},
-		"CronJobs are not listed":     {func(w *world) { w.cronJobsListed = false }, ttlPolicy("1h", 1), false},
+		"CronJobs are not listed":     {func(w *world) { w.CronJobsListed = false }, ttlPolicy("1h", 1), false},
 		"a change is not assessed": {func(w *world) {
 			w.clusterPolicy(jobCeiling(1, 5))
 			w.observeNamespace("y")

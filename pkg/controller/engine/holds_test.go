@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 // holdID returns the ID of the hold that a generation of policy p causes in testbuilders.Home.
@@ -33,7 +33,7 @@ func statusOf(generation int64, holds ...gc.PolicyHold) gc.CleanupPolicyStatus {
 // minutes ago.
 func newHoldWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
 	w := newWorld(t, policies...)
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	return w
 }
@@ -47,7 +47,7 @@ func names(prefix string, n int) []string {
 	return out
 }
 
-// oneHold fails unless a policy has exactly one hold with so many objects, and returns the hold.
+// oneHold fails unless a policy has exactly one hold with this number of objects, and returns the hold.
 func (w *world) oneHold(name string, objects int64) gc.PolicyHold {
 	w.Helper()
 	waiting := w.report(name).Holds
@@ -64,16 +64,16 @@ func (w *world) noHolds(name string) {
 	}
 }
 
-// TestAHoldEndsWithItsMembers: objects that came due by time do not keep a hold whose members are all gone, whether or not it was reported
-// in between.
+// TestAHoldEndsWithItsMembers: objects that came due by time do not keep a hold after all its members are gone, whether or not it was
+// reported in between.
 func TestAHoldEndsWithItsMembers(t *testing.T) {
-	for name, report := range map[string]bool{"reported": true, "never reported": false} {
+	for name, isReported := range map[string]bool{"reported": true, "never reported": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ttlPolicy("1h", 1))
-			w.config.HoldAbove = 2
+			w.Config.HoldAbove = 2
 			w.upsert(jobs(30*time.Minute, names("held-", 4)...)...)
 			w.policy(ttlPolicy("10m", 2))
-			if report {
+			if isReported {
 				w.oneHold("p", 4)
 			}
 			w.upsert(jobs(20*time.Minute, "later")...)
@@ -88,7 +88,7 @@ func TestAHoldEndsWithItsMembers(t *testing.T) {
 // TestNothingDueNothingHeld: a change that makes nothing due causes no hold, although an object comes due by time before the next event.
 func TestNothingDueNothingHeld(t *testing.T) {
 	w := newWorld(t, ttlPolicy("2h", 1))
-	w.config.HoldAbove = 0
+	w.Config.HoldAbove = 0
 	w.upsert(job(50*time.Minute, "a"))
 	w.policy(ttlPolicy("1h", 2))
 	w.pass(10 * time.Minute)
@@ -100,7 +100,7 @@ func TestNothingDueNothingHeld(t *testing.T) {
 // between.
 func TestTimeIsNotAttributedToALaterChange(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(jobs(59*time.Minute, names("a-", 4)...)...)
 	w.now = w.now.Add(2 * time.Minute) // Nobody calls Expire.
 	w.policy(ttlPolicy("50m", 2))
@@ -117,7 +117,7 @@ func TestAHoldIsNotSplit(t *testing.T) {
 				return testbuilders.Policy("z").Default(ttl).Generation(generation)
 			}
 			w := newWorld(t, held("never", 1))
-			w.config.HoldAbove = 5
+			w.Config.HoldAbove = 5
 			var all []string
 			for part := range 4 {
 				for _, name := range names(fmt.Sprint("job-", part, "-"), 5) {
@@ -165,7 +165,7 @@ func builderOf(r report.Report) *testbuilders.PolicyBuilder {
 // TestSmallChangesCountTogether: twenty changes of one object each count like one change of twenty, within ten minutes.
 func TestSmallChangesCountTogether(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").Labelled("go", "yes")))
-	w.config.HoldAbove = 5
+	w.Config.HoldAbove = 5
 	var rules []*testbuilders.RuleBuilder
 	edit := func(i int) {
 		w.upsert(testbuilders.Job(fmt.Sprint("job-", i)).Label("part", fmt.Sprint(i)).Complete(w.now.Add(-2 * time.Hour)).Fact())
@@ -189,13 +189,13 @@ func TestSmallChangesCountTogether(t *testing.T) {
 	w.takes("job-6")
 }
 
-// TestTotalOfAllNamespaces: a change of a cluster policy that is small enough in each of fifty namespaces is too large in all together. One
-// approval covers all of it.
+// TestTotalOfAllNamespaces: a change of a cluster policy that is small enough in each of fifty namespaces is too large in all of them
+// together. One approval covers the whole change.
 func TestTotalOfAllNamespaces(t *testing.T) {
 	const namespaces, each = 50, 9
 	w := newWorld(t)
 	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
-	w.config.HoldAbove, w.config.HoldAboveTotal = 10, 400
+	w.Config.HoldAbove, w.Config.HoldAboveTotal = 10, 400
 	for i := range namespaces {
 		name := fmt.Sprint("ns-", i)
 		w.namespace(name)
@@ -229,7 +229,7 @@ func TestAnApprovalCoversNothingUnassessed(t *testing.T) {
 		return testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", ttl).For(gc.ResourceJobs)).Generation(generation)
 	}
 	w := newWorld(t, jobsAfter("never", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(jobs(time.Hour, names("old-", 4)...)...)
 	w.upsert(jobs(10*time.Minute, names("young-", 8)...)...)
 	w.policy(jobsAfter("30m", 2))
@@ -258,10 +258,10 @@ func ttlClusterPolicy(name string, ttl gc.TTL, generation int64) *gc.ClusterClea
 }
 
 // TestAChangePastTheAPIIsHeld: a change of the stored policy, for example from a backup, may keep the generation. Each new content is a
-// change with an ID of its own.
+// separate change with a new ID.
 func TestAChangePastTheAPIIsHeld(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
 	w.takes()
 	ids := map[string]bool{holdID(1): true}
@@ -304,7 +304,7 @@ func TestAContentThatComesBack(t *testing.T) {
 // The approvals in its annotation do not count.
 func TestAPolicyThatIsWrittenBack(t *testing.T) {
 	w := newWorld(t, ttlPolicy("10m", 1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.clusterPolicy(ttlClusterPolicy("c", "never", 1)) // It keeps Jobs covered.
 	w.removePolicy(ttlPolicy("10m", 1))
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
@@ -334,7 +334,7 @@ func TestWindowsAreForgotten(t *testing.T) {
 		w.clusterPolicy(c("9m", 2))
 		w.now = w.now.Add(time.Hour)
 	}
-	if n := len(w.recent); n > 1 {
+	if n := len(w.Recent); n > 1 {
 		t.Errorf("%d windows are kept", n)
 	}
 }
@@ -371,17 +371,17 @@ func TestMaxHolds(t *testing.T) {
 		return testbuilders.Job(name).Label("of", of).Complete(testbuilders.Now.Add(-30 * time.Minute)).Fact()
 	}
 	w := newWorld(t)
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.observePolicy(of("z", "10m").Status(statusOf(1, listed...)))
 	w.upsert(job("z-0", "z"))
 	w.policy(of("p", "never"))
-	if n := len(w.Engine.namespaces[testbuilders.Home].holds); n != approval.MaxHolds {
+	if n := len(w.Engine.Namespaces[testbuilders.Home].Holds); n != approval.MaxHolds {
 		t.Fatalf("there are %d holds, want %d", n, approval.MaxHolds)
 	}
 	for _, name := range names("p-", 4) {
 		w.upsert(job(name, "p"))
 	}
-	last := w.Engine.namespaces[testbuilders.Home].holds[approval.MaxHolds-1].ID
+	last := w.Engine.Namespaces[testbuilders.Home].Holds[approval.MaxHolds-1].ID
 	w.policy(of("p", "10m").Generation(2))
 	listed = w.report("p").Holds
 	if len(listed) != 1 || listed[0].Objects != 4 || listed[0].Policy != testbuilders.Home+"/z" {
@@ -395,7 +395,7 @@ func TestMaxHolds(t *testing.T) {
 	w.takes(names("p-", 4)...)
 }
 
-// TestTheHoldOfAPolicyThatCanBeReadAgain: its ID is not the one of the generation, which may have been approved.
+// TestTheHoldOfAPolicyThatCanBeReadAgain: it does not get the ID of the generation, which may have been approved.
 func TestTheHoldOfAPolicyThatCanBeReadAgain(t *testing.T) {
 	w := newHoldWorld(t, ttlPolicy("10m", 2).Annotated(gc.AnnotationUnreadable, "unknown field"))
 	w.observePolicy(ttlPolicy("10m", 2))

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// Others may get the lock between two calls of a long operation. Nothing may be deleted then because of a part of the operation.
+// Others may get the lock between two calls of a long operation. A part of the operation must not lead to a deletion then.
 
-// meanwhile calls do each time the budget of so many objects is spent.
+// meanwhile sets a budget of slice objects, and calls do each time the budget is spent.
 func (w *world) meanwhile(slice int, do func()) {
 	w.setBudget(slice)
 	w.interrupt = func() {
@@ -50,7 +50,7 @@ func TestDuringARelist(t *testing.T) {
 	// The two newest of four were removed, and two were created: none is above the limit.
 	w.Replace(gc.ResourceJobs, compressed(append(now, w.facts[testbuilders.Home+"-2"], w.facts[testbuilders.Home+"-3"])...), w.version, w.now)
 	w.noneTaken()
-	if n := w.records.count; n != 4 {
+	if n := w.Records.Count; n != 4 {
 		t.Errorf("%d objects are known after the list", n)
 	}
 }
@@ -68,13 +68,13 @@ func TestNothingIsAssessedDuringARelist(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, keeping(6, 1))
-			w.config.HoldAbove = 1
+			w.Config.HoldAbove = 1
 			w.fill(testbuilders.Home, 6)
 			c.before(w)
 			now := w.withVersions(jobs(0, "new-0", "new-1", "new-2", "new-3")...)
 			last, done := w.version, false
 			w.meanwhile(1, func() {
-				if w.records.count == 10 && !done {
+				if w.Records.Count == 10 && !done {
 					done = true
 					c.meanwhile(w)
 					w.stepAll()
@@ -95,18 +95,18 @@ func TestNothingIsAssessedDuringARelist(t *testing.T) {
 	}
 }
 
-// TestNamespaceCoveredDuringARelist: a list that has passed over objects of a namespace does not bring all of them.
+// TestNamespaceCoveredDuringARelist: a list that has skipped objects of a namespace does not make all of its objects known.
 func TestNamespaceCoveredDuringARelist(t *testing.T) {
 	const late = "late"
 	w := newWorld(t, ttlPolicy("30d", 1))
-	w.config.HoldAbove = 3
+	w.Config.HoldAbove = 3
 	w.namespace(late)
 	listed := w.withVersions(
 		append(jobs(time.Hour, "a", "b", "c", "d"), testbuilders.Job("late-0").In(late).Complete(w.now.Add(-time.Hour)).Fact())...)
 	last := w.version
 	made := 0
 	w.meanwhile(1, func() {
-		if made++; made == len(listed) { // The object of the other namespace may have been passed over.
+		if made++; made == len(listed) { // The object of the other namespace may have been skipped.
 			w.observePolicy(testbuilders.Policy("late").In(late).Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
 		}
 	})
@@ -142,7 +142,7 @@ func TestASecondChangeIsAssessed(t *testing.T) {
 		w.confirmFresh()
 	}
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", "1h").For(gc.ResourceJobs)))
-	w.config.HoldAbove = 3
+	w.Config.HoldAbove = 3
 	w.fill(testbuilders.Home, 5)
 	w.pass(2 * time.Hour)
 	w.decided(testbuilders.Home+"-0", policy.Delete, policy.ReasonExpired)
@@ -162,7 +162,7 @@ func TestObjectsThatAreBrieflyNotDue(t *testing.T) {
 	w.clusterPolicy(jobCeiling(1, 0))
 	w.fill(testbuilders.Home, 3)
 	w.decided(testbuilders.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
-	w.config.HoldAbove = 0
+	w.Config.HoldAbove = 0
 	w.observeNamespace("other")
 	w.observePolicy(testbuilders.Policy("q").In("other").Default("never"))
 	w.observeClusterPolicy(jobCeiling(2, 3)) // None is above the ceiling while no objects of other namespaces are known.
@@ -177,8 +177,8 @@ func TestObjectsThatAreBrieflyNotDue(t *testing.T) {
 	}
 }
 
-// TestJudgingEndsDespiteOtherEvents: namespaces are created while the objects of a large one are judged again, but that still ends.
-func TestJudgingEndsDespiteOtherEvents(t *testing.T) {
+// TestSettlingEndsDespiteOtherEvents: namespaces are created while the objects of a large one are settled again, but the work still ends.
+func TestSettlingEndsDespiteOtherEvents(t *testing.T) {
 	const objects = 20
 	w := newWorld(t, ttlPolicy("30d", 1))
 	w.fill(testbuilders.Home, objects)
@@ -192,7 +192,7 @@ func TestJudgingEndsDespiteOtherEvents(t *testing.T) {
 		w.SetNamespace(testbuilders.Namespace(fmt.Sprint("passing-", i), w.next()), w.now)
 		w.Step(w.now) // The new namespace has no objects.
 	}
-	t.Errorf("%d objects are still to be judged", w.Engine.namespaces[testbuilders.Home].unevaluated)
+	t.Errorf("%d objects are still to be settled", w.Engine.Namespaces[testbuilders.Home].Undecided)
 }
 
 // TestARecreatedNamespaceIsNotForgotten: a namespace is recreated before all work for its removal is done.
@@ -205,7 +205,7 @@ func TestARecreatedNamespaceIsNotForgotten(t *testing.T) {
 	w.upsert(testbuilders.Job("last").In(name).Complete(w.now).Fact())
 	w.observeClusterPolicy(jobCeiling(2, 1)) // It is not assessed until all namespaces under it are listed.
 	w.setBudget(1)
-	if w.RemoveNamespace(testbuilders.Namespace(name, w.next()), w.now); !w.hasWork() {
+	if w.RemoveNamespace(testbuilders.Namespace(name, w.next()), w.now); !w.HasWork() {
 		t.Fatal("there is no work left")
 	}
 	w.SetNamespace(testbuilders.Namespace(name, w.next()), w.now)
@@ -228,18 +228,18 @@ func TestFollowersKeepNoReports(t *testing.T) {
 		w.RemoveNamespace(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: w.next()}}, w.now)
 	}
 	w.upsert(job(0, "a"))
-	if len(w.dirty) > 0 || len(w.urgent) > 0 {
-		t.Errorf("a follower remembers %v and %v", w.dirty, w.urgent)
+	if len(w.Unwritten) > 0 || len(w.Urgent) > 0 {
+		t.Errorf("a follower remembers %v and %v", w.Unwritten, w.Urgent)
 	}
 	w.Lead()
-	if !w.dirty.HasAll("", testbuilders.Home) {
-		t.Errorf("a new leader reports only %v", w.dirty)
+	if !w.Unwritten.HasAll("", testbuilders.Home) {
+		t.Errorf("a new leader reports only %v", w.Unwritten)
 	}
 }
 
-// TestQueuedObjectsAreNotTakenWhileJudging: objects that are due by the former bounds wait until all objects that count with them have been
-// judged by the new ones, whether they were queued before or meanwhile.
-func TestQueuedObjectsAreNotTakenWhileJudging(t *testing.T) {
+// TestQueuedObjectsAreNotTakenWhileSettling: objects that are due by the former bounds wait until all objects that count with them have been
+// settled by the new ones, whether they were queued before or meanwhile.
+func TestQueuedObjectsAreNotTakenWhileSettling(t *testing.T) {
 	for name, before := range map[string]func(w *world) func(){
 		"queued before": func(*world) func() { return func() {} },
 		"queued meanwhile": func(w *world) func() {
@@ -280,7 +280,7 @@ func TestQueuedObjectsAreNotTakenWhileJudging(t *testing.T) {
 	}
 }
 
-// TestPostponedWorkIsDone: if an event affects more objects than the budget allows, Step judges the others.
+// TestPostponedWorkIsDone: if an event affects more objects than the budget allows, Step settles the others.
 func TestPostponedWorkIsDone(t *testing.T) {
 	t.Run("dependents", func(t *testing.T) {
 		w := newWorld(
@@ -315,7 +315,7 @@ func TestPostponedWorkIsDone(t *testing.T) {
 			w.observeNamespace("y", "team", c.label)
 			w.stepAll()
 			for _, name := range []string{"x-5", "x-6", "x-7", "x-8", "x-9"} {
-				if d := w.records.get(testbuilders.UID(name)).decision(); d.Action != c.action {
+				if d := w.Records.Get(testbuilders.UID(name)).Decision(); d.Action != c.action {
 					t.Errorf("with label %s, the decision for %s is %+v", c.label, name, d)
 				}
 			}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"maps"
@@ -14,17 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 const runs = "runs.example.com"
 
-// table returns the built-in kinds but for those left out, and others, which replace those of the same resource.
+// table returns the built-in kinds except some, and others, which replace a kind of the same resource.
 func table(t *testing.T, without string, others ...*kinds.Kind) *kinds.Table {
 	var all []*kinds.Kind
 	for _, resource := range []string{gc.ResourceJobs, gc.ResourcePods, kinds.CronJobs, kinds.ResourceQuotas} {
@@ -89,10 +89,10 @@ func TestAnEarlierKindIsNotObserved(t *testing.T) {
 	w.known()
 }
 
-// TestAChangeOfAKindIsAssessed: what a lifecycle makes due at once waits for approval, as for any change.
+// TestAChangeOfAKindIsAssessed: objects that a lifecycle makes due at once wait for approval, as with any change.
 func TestAChangeOfAKindIsAssessed(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 1
+	w.Config.HoldAbove = 1
 	k := changedJobs(t)
 	w.SetKinds(table(t, "", k), w.now)
 	w.StartObserving(k)
@@ -106,7 +106,7 @@ func TestAChangeOfAKindIsAssessed(t *testing.T) {
 	}
 }
 
-// TestAKindThatIsNotServed: a resource that the cluster does not serve holds up no other.
+// TestAKindThatIsNotServed: a resource that the cluster does not serve delays no other resource.
 func TestAKindThatIsNotServed(t *testing.T) {
 	w := newWorld(t)
 	w.SetKinds(table(t, gc.ResourcePods), w.now)
@@ -191,11 +191,11 @@ func customRuns(t *testing.T, finishes bool) *kinds.Kind {
 	return kinds.Custom(gvk, "runs", l, source)
 }
 
-// TestAllThatFinishes: a cluster policy for all resources follows the table of kinds, and what a new lifecycle makes due waits for approval
-// as any other change.
+// TestAllThatFinishes: a cluster policy for all resources follows the table of kinds, and objects that a new lifecycle makes due wait for
+// approval, as with any other change.
 func TestAllThatFinishes(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAbove = 1
+	w.Config.HoldAbove = 1
 	p := ttlClusterPolicy("c", "1h", 1)
 	p.Spec.TTLAfterFinished = nil
 	p.Spec.Rules = []gc.CleanupRule{{Name: "all", Resources: []string{gc.ResourceAll}, TTL: new(gc.TTL("1h"))}}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -17,13 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // guardrailPolicy returns a cluster policy for all namespaces with these guardrails.
@@ -78,7 +79,7 @@ func (w *world) work() {
 	}
 }
 
-// left counts the objects of each namespace, and fails unless the remaining objects are those that finished last.
+// left counts the objects of each namespace, and fails unless the remaining objects are the ones that finished last.
 func (w *world) left() map[string]int {
 	w.Helper()
 	out := map[string]int{}
@@ -99,7 +100,7 @@ func (w *world) left() map[string]int {
 
 func TestCeilingKeepsTheShares(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAbove = -1
+	w.Config.HoldAbove = -1
 	w.fill("a", 10)
 	w.fill("b", 200)
 	w.fill("c", 3000)
@@ -281,8 +282,8 @@ func TestAStaleWatchHoldsLimits(t *testing.T) {
 }
 
 // quota returns a ResourceQuota that allows n Jobs.
-func quota(n int64) *Quota {
-	return QuotaOf(&corev1.ResourceQuota{
+func quota(n int64) *memory.Quota {
+	return memory.QuotaOf(&corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "q", UID: types.UID("uid-q"), ResourceVersion: fmt.Sprint(n)},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": *resource.NewQuantity(n, resource.DecimalSI)}},
 	})
@@ -290,7 +291,7 @@ func quota(n int64) *Quota {
 
 func TestQuotasChangeLimits(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)))
-	quota := func(n int64) *Quota {
+	quota := func(n int64) *memory.Quota {
 		q := quota(n)
 		q.ResourceVersion = w.next()
 		return q
@@ -356,19 +357,19 @@ func TestDeletedObjectsTakeNoShareOfANewGeneration(t *testing.T) {
 	}
 }
 
-// TestPreviewsOfJobsAndPods: a Preview policy reports what it would delete, of both resources.
+// TestPreviewsOfJobsAndPods: a Preview policy reports the objects of both resources that it would delete.
 func TestPreviewsOfJobsAndPods(t *testing.T) {
 	w := newWorld(t, ttlPolicy("0s", 1).Preview())
 	w.upsert(job(time.Minute, "job"), testbuilders.Pod("pod").Succeeded(w.now.Add(-time.Minute)).Fact())
 	for _, name := range []string{"job", "pod"} {
-		previews := w.records.get(w.facts[name].UID).previews()
-		if len(previews) != 1 || previews[0].decision.Action != policy.Delete {
+		previews := w.Records.Get(w.facts[name].UID).Previews()
+		if len(previews) != 1 || previews[0].Decision.Action != policy.Delete {
 			t.Errorf("%s: previews %+v", name, previews)
 		}
 	}
 }
 
-// TestOutsideCapacity: what a limit by number leaves out is kept, and the explanation says why no limit counts it.
+// TestOutsideCapacity: objects that a limit by number does not count are kept, and the explanation says why no limit counts them.
 func TestOutsideCapacity(t *testing.T) {
 	perOwner := testbuilders.Rule("owners", "").WithoutTTL().Keeping(1)
 	perOwner.Capacity().Per = gc.CapacityPerOwner
@@ -405,7 +406,8 @@ func TestOutsideCapacity(t *testing.T) {
 	}
 }
 
-// TestAConditionThatFailsHoldsForever: whether a rule that keeps objects forever matches is not known if its condition fails.
+// TestAConditionThatFailsHoldsForever: if the condition of a rule that keeps objects forever fails, it is not known whether the rule
+// matches.
 func TestAConditionThatFailsHoldsForever(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("1h").Rules(testbuilders.Rule("keep", "never").If("object.metadata.labels.app == 'x'")))
 	f := job(2*time.Hour, "bare")

@@ -1,13 +1,14 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
@@ -15,12 +16,12 @@ import (
 func (w *world) known(names ...string) {
 	w.Helper()
 	for _, name := range names {
-		if w.records.get(w.facts[name].UID) == nil {
+		if w.Records.Get(w.facts[name].UID) == nil {
 			w.Errorf("%q is not known", name)
 		}
 	}
-	if w.records.count != len(names) {
-		w.Errorf("%d objects are known, want %d", w.records.count, len(names))
+	if w.Records.Count != len(names) {
+		w.Errorf("%d objects are known, want %d", w.Records.Count, len(names))
 	}
 }
 
@@ -39,9 +40,9 @@ func TestListsOfTwoResources(t *testing.T) {
 
 // TestBrokenList: the next list of a resource starts from the beginning, whatever a broken list has added.
 func TestBrokenList(t *testing.T) {
-	for name, end := range map[string]func(*world, *List){
-		"it is followed by another": func(*world, *List) {},
-		"it is abandoned":           func(w *world, l *List) { l.Abandon(w.now) },
+	for name, end := range map[string]func(*world, *drivenList){
+		"it is followed by another": func(*world, *drivenList) {},
+		"it is abandoned":           func(w *world, l *drivenList) { l.Abandon(w.now) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ttlPolicy("1h", 1))
@@ -79,8 +80,7 @@ func TestNothingIsDeletedDuringAList(t *testing.T) {
 	w.takes("c")
 }
 
-// TestNamespaceCoveredDuringAList: the objects of a namespace that is covered only since a list began are known once a merge has added
-// them.
+// TestNamespaceCoveredDuringAList: the objects of a namespace that is covered after a list began are known once a merge has added them.
 func TestNamespaceCoveredDuringAList(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.namespace("late")
@@ -93,14 +93,14 @@ func TestNamespaceCoveredDuringAList(t *testing.T) {
 	w.add(merge, compressed(f), w.now)
 	list.End(version, w.now)
 	w.known("a")
-	if ns := w.namespaceNamed("late"); ns.listed[gc.ResourceJobs] != 0 {
+	if ns := w.namespaceNamed("late"); ns.Listed[gc.ResourceJobs] != 0 {
 		t.Error("the namespace counts as listed before the merge has ended")
 	}
 	merge.End(true, w.now)
-	if ns := w.namespaceNamed("late"); ns.listed[gc.ResourceJobs] == 0 {
+	if ns := w.namespaceNamed("late"); ns.Listed[gc.ResourceJobs] == 0 {
 		t.Error("the namespace does not count as listed")
 	}
 	w.known("a")
 }
 
-func (w *world) namespaceNamed(name string) *namespace { return w.Engine.namespaces[name] }
+func (w *world) namespaceNamed(name string) *memory.Namespace { return w.Engine.Namespaces[name] }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -14,12 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/scope"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
 
 // BenchmarkLock measures the longest time for which one call has the lock, in CPU time: while a cluster policy with a ceiling changes, so
-// that all Jobs are judged again, reports are created, and a forecast copies everything; while one namespace has 400 Jobs and 120 policies
+// that all Jobs are settled again, reports are created, and a forecast copies everything; while one namespace has 400 Jobs and 120 policies
 // of 100 rules each, half of them Previews; while it has as many policies and match conditions as are allowed; and while metrics are scraped
 // and all Jobs are due.
 func BenchmarkLock(b *testing.B) {
@@ -62,7 +64,7 @@ const tenantJobs = 400
 
 // busyTenant measures the longest call while one policy of a namespace after another changes, and one of its Jobs after another.
 func busyTenant(b *testing.B, policies []*testbuilders.PolicyBuilder) {
-	t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	t := newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
 	t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
 	var all []*gc.CleanupPolicy
 	for _, p := range policies {
@@ -82,22 +84,22 @@ func busyTenant(b *testing.B, policies []*testbuilders.PolicyBuilder) {
 	}
 	t.Replace(gc.ResourceJobs, known, 1, testbuilders.Now)
 	t.longest(b, func(generation int) {
-		changed := Observe(policies[0].Generation(int64(generation + 1)).Version(fmt.Sprint(generation + 1)).Obj())
+		changed := scope.Observe(policies[0].Generation(int64(generation + 1)).Version(fmt.Sprint(generation + 1)).Obj())
 		seen := job(generation%tenantJobs, generation+1)
 		t.interrupt() // Both are done without the lock.
-		t.Engine.SetPolicy(changed, testbuilders.Now)
+		t.Turn(func() { t.Engine.SetPolicy(changed, testbuilders.Now) }, testbuilders.Now)
 		t.Upsert(seen, testbuilders.Now)
 	})
 }
 
-// longest measures the longest call, with a budget like that of the tracker, while a policy changes and its effects are processed.
+// longest measures the longest call, with a budget like the tracker's, while a policy changes and its effects are processed.
 func (d *driver) longest(b *testing.B, change func(generation int)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var longest time.Duration
 	begin, looked := cpuTime(), 0
 	d.interrupt = func() {}
-	d.Engine.config.Spent = func(work int) bool {
+	d.Engine.Config.Spent = func(work int) bool {
 		if looked += work; looked < 64 {
 			return false
 		}
@@ -116,7 +118,7 @@ func (d *driver) longest(b *testing.B, change func(generation int)) {
 		change(generation)
 		d.finish(func() bool { return d.Step(testbuilders.Now) })
 		turn()
-		for _, ns := range d.TakeDirty() {
+		for _, ns := range d.TakeUnwritten() {
 			d.Reports(ns)
 			turn()
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// TestMarksFollowTheUse: a mark is stored when an object becomes unused, and goes when it is used again, or is gone.
+// TestMarksFollowTheUse: a mark is stored when an object becomes unused, and removed when the object is used again, or is gone.
 func TestMarksFollowTheUse(t *testing.T) {
 	w := newUnusedWorld(t)
 	w.configMaps("a", "b")
@@ -27,7 +29,7 @@ func TestMarksFollowTheUse(t *testing.T) {
 	w.wantMarks(marks("", "a", time.Duration(0)))
 	w.store()
 	w.takeUnmarked(testbuilders.Home)
-	w.wantMarks() // What is stored is what should be.
+	w.wantMarks() // The stored marks are the right ones.
 
 	w.pass(90 * time.Minute)
 	w.unuse("b")
@@ -45,8 +47,8 @@ func TestMarksFollowTheUse(t *testing.T) {
 	}
 }
 
-// TestMarksAreNotOlderThanTheUse: stored times are exact, so that nothing goes a fraction of a second early. What was never seen in use is
-// unused since it was first seen.
+// TestMarksAreNotOlderThanTheUse: stored times are exact, so that nothing is deleted a fraction of a second early. Objects that were never
+// seen in use are unused since they were first seen.
 func TestMarksAreNotOlderThanTheUse(t *testing.T) {
 	w := newUnusedWorld(t)
 	w.now = w.now.Add(300 * time.Millisecond)
@@ -60,7 +62,7 @@ func TestMarksAreNotOlderThanTheUse(t *testing.T) {
 	for _, name := range []string{"a", "never"} {
 		w.pass(due.Add(-1).Sub(w.now))
 		w.decided(name, policy.Wait, policy.ReasonNotDue)
-		if shown := w.Engine.candidate(w.records.get(w.facts[name].UID), true).Status.DueTime; !shown.Time.Equal(due) {
+		if shown := w.Engine.Candidate(w.Records.Get(w.facts[name].UID), true).Status.DueTime; !shown.Time.Equal(due) {
 			t.Errorf("%s is due at %v, and %v is shown", name, due, shown)
 		}
 	}
@@ -68,7 +70,7 @@ func TestMarksAreNotOlderThanTheUse(t *testing.T) {
 	w.takes("a", "never")
 }
 
-// TestMarksSurviveARestart: what is stored counts, and is not written again.
+// TestMarksSurviveARestart: stored marks count, and are not written again.
 func TestMarksSurviveARestart(t *testing.T) {
 	w := newUnusedWorld(t)
 	w.configMaps("a", "b", "c")
@@ -79,7 +81,7 @@ func TestMarksSurviveARestart(t *testing.T) {
 	w.restart()
 	w.use("b")
 	if _, known := w.MarksToStore(testbuilders.Home); known {
-		t.Error("marks are to be stored before those that are stored were listed")
+		t.Error("marks must be stored before the stored marks were listed")
 	}
 	w.list()
 	w.wantMarks(marks(w.version0(), "a", time.Duration(0), "c", -20*time.Hour))
@@ -104,15 +106,15 @@ func TestMarksOfOthers(t *testing.T) {
 	later := marks("2", "a", time.Hour)
 	later.Name = "others"
 	for name, c := range map[string]struct {
-		stored []Marks
+		stored []memory.Marks
 		ago    time.Duration // since when a is unused
 	}{
-		"of another namespace":         {[]Marks{elsewhere}, 0},
-		"of before the creation":       {[]Marks{marks("1", "a", 1000*time.Hour)}, old},
-		"of a clock that is ahead":     {[]Marks{marks("1", "a", -30*time.Second)}, -30 * time.Second},
-		"of the future":                {[]Marks{marks("1", "a", -1000*time.Hour)}, 0},
-		"twice, with the latest first": {[]Marks{later, marks("1", "a", 30*time.Hour)}, time.Hour},
-		"twice, with the latest last":  {[]Marks{marks("1", "a", 30*time.Hour), later}, time.Hour},
+		"of another namespace":         {[]memory.Marks{elsewhere}, 0},
+		"of before the creation":       {[]memory.Marks{marks("1", "a", 1000*time.Hour)}, old},
+		"of a clock that is ahead":     {[]memory.Marks{marks("1", "a", -30*time.Second)}, -30 * time.Second},
+		"of the future":                {[]memory.Marks{marks("1", "a", -1000*time.Hour)}, 0},
+		"twice, with the latest first": {[]memory.Marks{later, marks("1", "a", 30*time.Hour)}, time.Hour},
+		"twice, with the latest last":  {[]memory.Marks{marks("1", "a", 30*time.Hour), later}, time.Hour},
 	} {
 		for _, before := range []bool{true, false} {
 			w := newUnusedWorld(t)
@@ -126,14 +128,14 @@ func TestMarksOfOthers(t *testing.T) {
 			if before {
 				w.configMaps("a")
 			}
-			if got := w.usageOf(w.records.get("uid-a")).Since; !got.Equal(w.now.Add(-c.ago)) {
+			if got := w.UsageOf(w.Records.Get("uid-a")).Since; !got.Equal(w.now.Add(-c.ago)) {
 				t.Errorf("%s, marks first %t: unused since %v, want %v", name, before, got, w.now.Add(-c.ago))
 			}
 		}
 	}
 }
 
-// TestMarksThatAreNotNeeded are deleted: those of objects that do not exist, are in use, or that no rule is about.
+// TestMarksThatAreNotNeeded: marks are deleted if their objects do not exist, are in use, or no rule applies to them.
 func TestMarksThatAreNotNeeded(t *testing.T) {
 	w := newUnusedWorld(t)
 	w.configMaps("used")
@@ -147,7 +149,7 @@ func TestMarksThatAreNotNeeded(t *testing.T) {
 	w.wantMarks(marks("7"))
 }
 
-// TestMarksThatAreGone are stored again, if somebody has deleted them.
+// TestMarksThatAreGone: marks that somebody has deleted are stored again.
 func TestMarksThatAreGone(t *testing.T) {
 	w := newUnusedWorld(t)
 	w.configMaps("a")
@@ -159,7 +161,7 @@ func TestMarksThatAreGone(t *testing.T) {
 	w.wantMarks(marks("", "a", time.Duration(0)))
 }
 
-// TestMarksAreKeptWhileTheUseIsUnknown: what is stored stays until it is known what should be.
+// TestMarksAreKeptWhileTheUseIsUnknown: stored marks stay until it is known which marks are needed.
 func TestMarksAreKeptWhileTheUseIsUnknown(t *testing.T) {
 	unknown := func(w *unusedWorld) {
 		t.Helper()
@@ -187,10 +189,10 @@ func TestMarksAreKeptWhileTheUseIsUnknown(t *testing.T) {
 	w.wantMarks(marks(w.version0()))
 }
 
-// TestManyMarks are shared out, and each object stays where it is stored.
+// TestManyMarks: many marks are divided, and each object stays where it is stored.
 func TestManyMarks(t *testing.T) {
 	w := newUnusedWorld(t)
-	for i := range MaxMarks + 2 {
+	for i := range knowledge.MaxMarks + 2 {
 		w.configMaps(fmt.Sprint("c-", i))
 	}
 	w.store()
@@ -201,7 +203,7 @@ func TestManyMarks(t *testing.T) {
 		}
 		return out
 	}
-	if got, want := sizes(), map[string]int{"marks-0": MaxMarks, "marks-1": 2}; !maps.Equal(got, want) {
+	if got, want := sizes(), map[string]int{"marks-0": knowledge.MaxMarks, "marks-1": 2}; !maps.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 	one := w.stored[types.NamespacedName{Namespace: testbuilders.Home, Name: "marks-1"}].ResourceVersion
@@ -210,7 +212,7 @@ func TestManyMarks(t *testing.T) {
 	w.store()
 	w.configMaps("new")
 	w.store()
-	if got, want := sizes(), map[string]int{"marks-0": MaxMarks, "marks-1": 2}; !maps.Equal(got, want) {
+	if got, want := sizes(), map[string]int{"marks-0": knowledge.MaxMarks, "marks-1": 2}; !maps.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 	if got := w.stored[types.NamespacedName{Namespace: testbuilders.Home, Name: "marks-1"}].ResourceVersion; got != one {
@@ -227,8 +229,8 @@ func TestNamespaceWithMarksOnly(t *testing.T) {
 	if _, known := w.MarksToStore("elsewhere"); known {
 		t.Error("the marks of a namespace that was not observed are known")
 	}
-	w.RemoveMarks(m.NamespacedName)
-	if out, known := w.MarksToStore("elsewhere"); len(out) != 0 || !known || w.Engine.namespaces["elsewhere"] != nil {
-		t.Errorf("got %v, %t, and the namespace is remembered: %v", out, known, w.Engine.namespaces["elsewhere"] != nil)
+	w.RemoveMarks(m.NamespacedName, w.now)
+	if out, known := w.MarksToStore("elsewhere"); len(out) != 0 || !known || w.Engine.Namespaces["elsewhere"] != nil {
+		t.Errorf("got %v, %t, and the namespace is remembered: %v", out, known, w.Engine.Namespaces["elsewhere"] != nil)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"errors"
@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
-// crowd returns policies of one namespace, every other of which is a Preview. The last of their rules matches, and keeps so many objects.
+// crowd returns policies of one namespace. Every second one is a Preview. The last of their rules matches, and keeps this number of
+// objects.
 func crowd(policies, rules int, ttl gc.TTL, keeping int64) []*testbuilders.PolicyBuilder {
 	var out []*testbuilders.PolicyBuilder
 	for i := range policies {
@@ -48,22 +50,22 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 		do   func(*world)
 		want int
 	}{
-		"a new state":                        {func(w *world) { w.upsert(mine("1", time.Hour).Label("run", "2").Fact()) }, 1},
-		"one that runs":                      {func(w *world) { w.upsert(testbuilders.Job("runs").Label("app", "mine").Fact()) }, 1},
-		"one that pushes one out of pools":   {func(w *world) { w.upsert(mine("new", 0).Fact()) }, 2},
-		"one that no policy matches":         {func(w *world) { w.upsert(testbuilders.Job("other").Complete(w.now).Fact()) }, 1},
-		"one that is removed":                {func(w *world) { w.removed("1") }, 0},
-		"time":                               {func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.Expire(w.now) }, known},
-		"a policy: all counted, then judged": {func(w *world) { w.policy(crowd(12, 3, "20d", known)[4].Generation(2)) }, 2 * known},
+		"a new state":                         {func(w *world) { w.upsert(mine("1", time.Hour).Label("run", "2").Fact()) }, 1},
+		"one that runs":                       {func(w *world) { w.upsert(testbuilders.Job("runs").Label("app", "mine").Fact()) }, 1},
+		"one that pushes one out of pools":    {func(w *world) { w.upsert(mine("new", 0).Fact()) }, 2},
+		"one that no policy matches":          {func(w *world) { w.upsert(testbuilders.Job("other").Complete(w.now).Fact()) }, 1},
+		"one that is removed":                 {func(w *world) { w.removed("1") }, 0},
+		"time":                                {func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.Expire(w.now) }, known},
+		"a policy: all counted, then settled": {func(w *world) { w.policy(crowd(12, 3, "20d", known)[4].Generation(2)) }, 2 * known},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, policies...)
 			for i := range known {
 				w.upsert(mine(fmt.Sprint(i), time.Hour).Fact())
 			}
-			before := w.asked.count
-			if c.do(w); w.asked.count-before != c.want {
-				t.Errorf("policies were asked %d times, want %d", w.asked.count-before, c.want)
+			before := w.Asked.Count
+			if c.do(w); w.Asked.Count-before != c.want {
+				t.Errorf("policies were asked %d times, want %d", w.Asked.Count-before, c.want)
 			}
 		})
 	}
@@ -82,7 +84,7 @@ func TestOnlyOneNamespaceIsScanned(t *testing.T) {
 		"a policy":            func(w *world) { w.policy(ttlPolicy("20d", 2)) },
 		"a removed policy":    func(w *world) { w.removePolicy(ttlPolicy("30d", 1)) },
 		"a quota": func(w *world) {
-			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}}, w.now)
+			w.SetQuota(&memory.Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}}, w.now)
 		},
 		"time":    func(w *world) { w.pass(31 * 24 * time.Hour) },
 		"reports": func(w *world) { w.Reports(testbuilders.Home); w.Reports(""); w.Totals(w.now) },
@@ -93,9 +95,9 @@ func TestOnlyOneNamespaceIsScanned(t *testing.T) {
 			w.policy(ttlPolicy("30d", 1))
 			w.namespace("other")
 			w.fill(testbuilders.Home, 4)
-			before := w.records.scans
-			if do(w); w.records.scans != before {
-				t.Errorf("all objects were scanned %d times", w.records.scans-before)
+			before := w.Records.Scans
+			if do(w); w.Records.Scans != before {
+				t.Errorf("all objects were scanned %d times", w.Records.Scans-before)
 			}
 		})
 	}
@@ -125,7 +127,7 @@ func TestBudgetIsKept(t *testing.T) {
 			w.observeNamespace("other")
 		},
 		"a quota": func(w *world) {
-			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}, Counts: map[string]int64{"count/jobs.batch": 4}}, w.now)
+			w.SetQuota(&memory.Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}, Counts: map[string]int64{"count/jobs.batch": 4}}, w.now)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,15 +139,15 @@ func TestBudgetIsKept(t *testing.T) {
 				w.upsert(testbuilders.Job(fmt.Sprint("nightly-", i)).ControlledBy("batch/v1", "CronJob", "nightly").Complete(w.now).Fact())
 			}
 			w.setBudget(1)
-			before, longest := w.asked.count, 0
+			before, longest := w.Asked.Count, 0
 			begun := before
-			w.interrupt = func() { longest, before = max(longest, w.asked.count-before), w.asked.count }
+			w.interrupt = func() { longest, before = max(longest, w.Asked.Count-before), w.Asked.Count }
 			do(w)
 			w.interrupt()
 			w.stepAll()
 			w.interrupt()
-			if longest > most || w.asked.count == begun {
-				t.Errorf("policies were asked about %d objects, about %d in one call", w.asked.count-begun, longest)
+			if longest > most || w.Asked.Count == begun {
+				t.Errorf("policies were asked about %d objects, about %d in one call", w.Asked.Count-begun, longest)
 			}
 		})
 	}
@@ -155,7 +157,7 @@ func (w *world) expireAll() { w.finish(func() bool { return w.Expire(w.now) }) }
 
 func (w *world) stepAll() { w.finish(func() bool { return w.Step(w.now) }) }
 
-// listing returns so many new objects, as a list brings them.
+// listing returns this number of new objects, as a list brings them.
 func (w *world) listing(objects int) []*facts.Compact {
 	var out []*facts.Compact
 	for i := range objects {

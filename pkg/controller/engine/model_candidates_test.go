@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"time"
@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
 
@@ -57,12 +58,12 @@ func (e *simulation) candidates(t *rapid.T) {
 }
 
 // checkCandidate compares the candidate of an object, nil if there is none, with the answer of the model. If only Preview policies decide,
-// checkPreviews has compared what they would do, and the candidate must have the same.
+// checkPreviews has compared their decisions, and the candidate must have the same decision.
 func (e *simulation) checkCandidate(t *rapid.T, uid types.UID, c *gc.CleanupCandidate, want model.Answer) {
 	state, reason, at, by := stateNames[want.Action], want.Reason, want.At, want.By
-	if rec := e.leader.records.get(uid); rec != nil && rec.policy == nil && len(rec.previews()) > 0 {
-		p := rec.previews()[0]
-		state, reason, at, by = states[p.decision.Action], string(p.decision.Reason), p.decision.At, ""
+	if rec := e.leader.Records.Get(uid); rec != nil && rec.Policy == nil && len(rec.Previews()) > 0 {
+		p := rec.Previews()[0]
+		state, reason, at, by = view.States[p.Decision.Action], string(p.Decision.Reason), p.Decision.At, ""
 	}
 	switch {
 	case c == nil && state == gc.CandidateNone:
@@ -83,8 +84,8 @@ func (e *simulation) checkCandidate(t *rapid.T, uid types.UID, c *gc.CleanupCand
 	e.checkConsidered(t, c)
 }
 
-// checkConsidered: the policy that decides is among those that were considered, with that result, unless one of its ceilings decides. No
-// other policy has the result.
+// checkConsidered: the policy that decides is among the considered policies, with that result, unless one of its ceilings decides. No other
+// policy has the result.
 func (e *simulation) checkConsidered(t *rapid.T, c *gc.CleanupCandidate) {
 	decider, deciding := c.Status.DecidedBy, 0
 	for _, p := range c.Status.Policies {

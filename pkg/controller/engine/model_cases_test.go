@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
 
@@ -25,11 +26,11 @@ func TestNamedCases(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			e := &simulation{World: c.World}
 			e.storeDrawn()
-			e.leader = e.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1})
+			e.leader = e.startWith(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
 			for _, f := range c.World.Objects {
 				got := model.Answer{Action: model.Ignore}
-				if rec := e.leader.records.get(f.UID); rec != nil {
-					got = answerOf(rec.resolution(), rec.decision())
+				if rec := e.leader.Records.Get(f.UID); rec != nil {
+					got = answerOf(rec.Resolution(), rec.Decision())
 				}
 				want := c.Answers[f.UID]
 				if want.At.IsZero() {
@@ -49,13 +50,13 @@ func TestNamedCases(t *testing.T) {
 // casePreviews compares what Preview policies would do.
 func (e *simulation) casePreviews(t *testing.T, c model.Case) {
 	got := map[model.PolicyRef]map[types.UID]model.Answer{}
-	for rec := range e.leader.records.all() {
-		for _, p := range rec.previews() {
-			ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
+	for rec := range e.leader.Records.All() {
+		for _, p := range rec.Previews() {
+			ref := model.PolicyRef{Namespace: p.Policy.Namespace, Name: p.Policy.Name}
 			if got[ref] == nil {
 				got[ref] = map[types.UID]model.Answer{}
 			}
-			got[ref][rec.UID()] = model.Answer{Action: actionNames[p.decision.Action], Reason: string(p.decision.Reason)}
+			got[ref][rec.UID()] = model.Answer{Action: actionNames[p.Decision.Action], Reason: string(p.Decision.Reason)}
 		}
 	}
 	want := map[model.PolicyRef]map[types.UID]model.Answer{}
@@ -98,8 +99,8 @@ func (e *simulation) caseMakesDue(t *testing.T, c model.Case) {
 	}
 	before := &simulation{World: c.Before}
 	before.storeDrawn()
-	after := &simulation{World: c.World, leader: before.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1}), version: before.version}
-	after.follower, after.leader.config.HoldAbove = after.leader, 0
+	after := &simulation{World: c.World, leader: before.startWith(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}), version: before.version}
+	after.follower, after.leader.Config.HoldAbove = after.leader, 0
 	for name := range after.Namespaces {
 		after.setNamespace(after.leader, name, after.next())
 	}
@@ -112,13 +113,13 @@ func (e *simulation) caseMakesDue(t *testing.T, c model.Case) {
 	}
 	after.leader.ReplaceClusterPolicies(after.ClusterPolicies, after.next(), after.Now)
 	for _, q := range after.Quotas {
-		after.leader.SetQuota(QuotaOf(q), after.Now)
+		after.leader.SetQuota(memory.QuotaOf(q), after.Now)
 	}
 	after.cover()
 	got := map[model.PolicyInNamespace]int{}
-	for rec := range after.leader.records.all() {
-		if rec.hold() != nil {
-			ref := model.PolicyRef{Namespace: rec.policy.Namespace, Name: rec.policy.Name}
+	for rec := range after.leader.Records.All() {
+		if rec.Hold() != nil {
+			ref := model.PolicyRef{Namespace: rec.Policy.Namespace, Name: rec.Policy.Name}
 			got[model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}]++
 		}
 	}

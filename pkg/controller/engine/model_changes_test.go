@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -16,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// Which objects must wait for approval, computed without the engine: which objects a change made due, and when a hold ends.
+// This part of the model computes which objects must wait for approval, without the engine: which objects a change made due, and when a hold ends.
 
-// simAssessed are the objects that a change made due and that needed no approval. others counts those that nobody remembers.
+// simAssessed are the objects that a change made due and that needed no approval. others counts objects that are not remembered.
 type simAssessed struct {
 	at     time.Time
 	uids   []types.UID
@@ -159,7 +160,7 @@ func (e *simulation) limitsNow(namespace string) simLimits {
 	return simLimits{of(e.HoldAbove(namespace)), of(e.HoldAboveTotal(namespace))}
 }
 
-// stricter returns the smaller numbers of both.
+// stricter returns the smaller number for each limit.
 func (l simLimits) stricter(o simLimits) simLimits {
 	smaller := func(a, b *int) *int {
 		if a == nil || b != nil && *b < *a {
@@ -179,7 +180,7 @@ func (e *simulation) stopped(uids []types.UID) bool {
 	})
 }
 
-// limits returns the smaller limits of those before a change and after it: a limit still applies to the change that removes it.
+// limits returns the smaller limits, of the limits before and after a change: a limit still applies to the change that removes it.
 func (e *simulation) limits(namespace string) struct{ objects, total int } {
 	l := e.limitsBefore[namespace].stricter(e.limitsNow(namespace))
 	or := func(n *int, byDefault int) int {
@@ -195,7 +196,8 @@ func sortedPolicies[V any](of map[model.PolicyInNamespace]V) []model.PolicyInNam
 	return slices.SortedFunc(maps.Keys(of), func(a, b model.PolicyInNamespace) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }
 
-// sum returns how many objects changes of the last ten minutes made due, and one that makes these due now. Each counts once.
+// sum returns how many objects the changes of the last ten minutes made due, together with a change that makes these objects due now. Each
+// object counts once.
 func (e *simulation) sum(key string, uids []types.UID) int {
 	n, all := 0, sets.New(uids...)
 	for _, w := range e.recent[key] {
@@ -207,7 +209,7 @@ func (e *simulation) sum(key string, uids []types.UID) int {
 	return n + all.Len()
 }
 
-// forgetCounted forgets that changes made an object due that is gone now. It still counts, as one that nobody remembers.
+// forgetCounted forgets that changes made an object due that is gone now. It still counts, as an object that is not remembered.
 func (e *simulation) forgetCounted(uid types.UID) {
 	for _, all := range e.recent {
 		last := -1
@@ -235,8 +237,8 @@ func (e *simulation) clear(decider model.PolicyRef, uids []types.UID) bool {
 	return !stopped
 }
 
-// affected returns the namespaces whose rules have changed since they were last assessed, and those where that put an object above a
-// ceiling.
+// affected returns the namespaces whose rules have changed since they were last assessed, and the namespaces where this put an object above
+// a ceiling.
 func (e *simulation) affected(due map[model.PolicyInNamespace][]types.UID) map[string]bool {
 	out := map[string]bool{}
 	for _, name := range model.DrawnNamespaces {
@@ -303,7 +305,7 @@ func (e *simulation) rulesOf(name string) string {
 	}
 	for _, q := range e.Quotas {
 		if quota && q.Namespace == name {
-			out += fmt.Sprint(" ", q.Name, QuotaOf(q).Counts)
+			out += fmt.Sprint(" ", q.Name, memory.QuotaOf(q).Counts)
 		}
 	}
 	return out
@@ -348,7 +350,7 @@ func (e *simulation) forgetNotDue(due map[model.PolicyInNamespace][]types.UID) {
 	e.searchAdopted(due)
 	maps.DeleteFunc(e.cleared, func(uid, _ types.UID) bool { return !still[uid] })
 	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool {
-		rec := e.leader.records.get(uid)
+		rec := e.leader.Records.Get(uid)
 		return !still[uid] && (rec == nil || !e.clockInDoubt && e.known(rec.Namespace))
 	})
 	e.reassignHolds(due)

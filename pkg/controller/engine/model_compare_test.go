@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"cmp"
@@ -15,9 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // work deletes everything that is due, and compares the order of the deletions with the model.
@@ -58,7 +59,7 @@ func (e *simulation) work(t *rapid.T) {
 	e.clearDue()
 }
 
-// deadlineChanged carries out an order for a deadline. The leader may hear of the new state by its watch before it has the answer.
+// deadlineChanged carries out an order for a deadline. The watch of the leader may deliver the new state before the answer.
 func (e *simulation) deadlineChanged(t *rapid.T, o *deletion.Order) {
 	i := e.indexOf(o.Fact.UID)
 	f := *e.Objects[i]
@@ -126,7 +127,7 @@ func (e *simulation) wants() map[types.UID]model.Answer {
 		}
 	}
 	for uid, a := range out {
-		if nobody[uid] && e.leader.records.get(uid) == nil {
+		if nobody[uid] && e.leader.Records.Get(uid) == nil {
 			a = model.Answer{Action: model.Ignore} // No policy has named Jobs since Winnow started.
 		}
 		out[uid] = e.held(a, held[uid])
@@ -134,7 +135,7 @@ func (e *simulation) wants() map[types.UID]model.Answer {
 	return out
 }
 
-// held returns the answer if a hold, or else the clock, prevents what is to be done.
+// held returns the answer if a hold, or else the clock, prevents the request.
 func (e *simulation) held(a model.Answer, byHold bool) model.Answer {
 	action := map[string]string{model.Delete: model.Hold, model.SetDeadline: model.HoldDeadline}[a.Action]
 	switch {
@@ -147,8 +148,8 @@ func (e *simulation) held(a model.Answer, byHold bool) model.Answer {
 	return a
 }
 
-// limited reports whether an enforcing policy counts objects. A preview takes the pools of other policies as they are, not as they would be
-// if it enforced, so its answers beside such a policy are not compared.
+// limited reports whether an enforcing policy counts objects. A preview uses the pools of other policies as they are, not as they would be
+// if it were enforced, so its answers are not compared if such a policy applies too.
 func (e *simulation) limited() bool {
 	spec := func(s *gc.CleanupPolicySpec) bool {
 		return s.Mode == gc.ModeEnforce &&
@@ -160,14 +161,14 @@ func (e *simulation) limited() bool {
 		})
 }
 
-// checkPreviews compares what Preview policies would do with an object, and removes that from the expected previews.
-func (e *simulation) checkPreviews(t *rapid.T, previews map[model.PolicyRef]map[types.UID]model.Answer, rec *record) {
-	for _, p := range rec.previews() {
-		ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
+// checkPreviews compares the decisions of Preview policies for an object, and removes them from the expected previews.
+func (e *simulation) checkPreviews(t *rapid.T, previews map[model.PolicyRef]map[types.UID]model.Answer, rec *memory.Record) {
+	for _, p := range rec.Previews() {
+		ref := model.PolicyRef{Namespace: p.Policy.Namespace, Name: p.Policy.Name}
 		want, ok := previews[ref][rec.UID()]
 		want = e.held(want, e.heldBy(rec.UID(), model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}) != nil)
-		if !ok || actionNames[p.decision.Action] != want.Action || string(p.decision.Reason) != want.Reason {
-			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.UID(), ref, p.decision, want)
+		if !ok || actionNames[p.Decision.Action] != want.Action || string(p.Decision.Reason) != want.Reason {
+			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.UID(), ref, p.Decision, want)
 		}
 		delete(previews[ref], rec.UID())
 	}
@@ -190,14 +191,14 @@ func (e *simulation) checkAll(t *rapid.T) {
 	}
 	for _, f := range e.Objects {
 		want := wants[f.UID]
-		rec := e.leader.records.get(f.UID)
+		rec := e.leader.Records.Get(f.UID)
 		if rec == nil {
 			if want.Action != model.Ignore {
 				t.Fatalf("%s is not tracked, want %+v", f.UID, want)
 			}
 			continue
 		}
-		got := answerOf(rec.resolution(), rec.decision())
+		got := answerOf(rec.Resolution(), rec.Decision())
 		if want.At.IsZero() {
 			got.At = time.Time{}
 		}
@@ -259,22 +260,22 @@ func (e *simulation) checkHolds(t *rapid.T) {
 		namespaces[h.ID]++
 	}
 	want := map[reported]int64{}
-	own := func(h *simHold, policy types.UID) reported {
-		ns := e.leader.namespaces[h.namespace]
-		if ns == nil || ns.holds.Of(h.Owner) == nil {
+	own := func(h *simHold, by types.UID) reported {
+		ns := e.leader.Namespaces[h.namespace]
+		if ns == nil || ns.Holds.Of(h.Owner) == nil {
 			t.Fatalf("there is no hold of %s in %s, want %+v", h.Owner, h.namespace, *h)
 		}
-		same := ns.holds.ByID(h.ID) // A policy may own several in a namespace.
+		same := ns.Holds.ByID(h.ID) // A policy may own several in a namespace.
 		if same == nil {
-			same = ns.holds.Of(h.Owner)
+			same = ns.Holds.Of(h.Owner)
 		}
-		if e.isCluster(policy) && same.Total {
-			return reported{policy, h.Owner, ""}
+		if e.isCluster(by) && same.Total {
+			return reported{by, h.Owner, ""}
 		}
-		if namespaces[h.ID] > 1 && policy == h.Owner {
+		if namespaces[h.ID] > 1 && by == h.Owner {
 			t.Fatalf("the hold of %s in %s is in several namespaces, but is not reported as one", h.Owner, h.namespace)
 		}
-		return reported{policy, h.Owner, h.namespace}
+		return reported{by, h.Owner, h.namespace}
 	}
 	for _, h := range e.waiting() {
 		want[own(h, h.Owner)] += 0
@@ -344,11 +345,11 @@ func (e *simulation) checkNamespaces(t *rapid.T, wants map[types.UID]model.Answe
 }
 
 // countIn counts the objects of a namespace for which a cluster policy decides.
-func (e *simulation) countIn(namespace, policy string, wants map[types.UID]model.Answer) gc.NamespaceStatus {
+func (e *simulation) countIn(namespace, name string, wants map[types.UID]model.Answer) gc.NamespaceStatus {
 	n := gc.NamespaceStatus{Namespace: namespace}
 	for _, f := range e.Objects {
 		a := wants[f.UID]
-		by := strings.HasPrefix(a.By, policy+" ") || a.By == "ceiling="+policy
+		by := strings.HasPrefix(a.By, name+" ") || a.By == "ceiling="+name
 		if f.Namespace != namespace || !by || !a.IsCandidate() {
 			continue
 		}
@@ -375,9 +376,9 @@ func (e *simulation) checkReports(t *rapid.T, wants map[types.UID]model.Answer) 
 		}
 	}
 	got := map[string]int64{}
-	for rec := range e.leader.records.all() {
-		if rec.decision().Candidate() {
-			got[answerOf(rec.resolution(), rec.decision()).By]++
+	for rec := range e.leader.Records.All() {
+		if rec.Decision().Candidate() {
+			got[answerOf(rec.Resolution(), rec.Decision()).By]++
 		}
 	}
 	if !maps.Equal(got, candidates) {

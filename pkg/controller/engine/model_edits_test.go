@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"maps"
@@ -14,10 +14,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 func (e *simulation) indexOf(uid types.UID) int {
@@ -48,7 +50,7 @@ func (e *simulation) object(t *rapid.T) {
 }
 
 // deleted is called after Winnow or somebody else deleted an object. Either the object is removed, or it waits for a finalizer. The
-// follower observes that at once, and the leader when its watch delivers it. Until then, the leader only knows which deletes it has sent.
+// follower observes this at once, and the leader when its watch delivers it. Until then, the leader only knows which deletes it has sent.
 func (e *simulation) deleted(t *rapid.T, uid types.UID) {
 	i := e.indexOf(uid)
 	if f := e.Objects[i]; f.Terminating || rapid.IntRange(0, 2).Draw(t, "gone") == 0 {
@@ -90,7 +92,7 @@ func (e *simulation) remove(f *lifecycle.Fact) {
 	e.forgetCounted(f.UID)
 	e.both(func(t *driver) {
 		t.Remove(facts.Compress(f), e.Now)
-		t.recreations = newRecreations()
+		t.Recreations = knowledge.NewRecreations()
 		for _, f := range e.Objects {
 			e.setRecreated(t, f)
 		}
@@ -157,9 +159,9 @@ func (e *simulation) namespaceOf(t *driver, name, version string) *metav1.Partia
 	m, ns := testbuilders.Namespace(name, version), e.Namespaces[name]
 	m.Labels = labels.Merge(m.Labels, ns.Labels)
 	if ns.Protected {
-		t.protected.Insert(name)
+		t.Protected.Insert(name)
 	} else {
-		t.protected.Delete(name)
+		t.Protected.Delete(name)
 	}
 	if ns.Terminating {
 		m.DeletionTimestamp = &m.CreationTimestamp
@@ -182,7 +184,7 @@ func (e *simulation) namespace(t *rapid.T) {
 		delete(e.Namespaces, name)
 		m := testbuilders.Namespace(name, e.next())
 		e.both(func(t *driver) {
-			t.protected.Delete(name) // As with a replica that starts now.
+			t.Protected.Delete(name) // As with a replica that starts now.
 			t.RemoveNamespace(m, e.Now)
 		})
 		e.changed(simChange{})
@@ -206,13 +208,13 @@ func (e *simulation) quota(t *rapid.T) {
 		e.Quotas = append(e.Quotas, q)
 	case rapid.IntRange(0, 2).Draw(t, "delete") == 0:
 		e.Quotas = slices.Delete(e.Quotas, i, i+1)
-		e.both(func(t *driver) { t.RemoveQuota(QuotaOf(q), e.Now) })
+		e.both(func(t *driver) { t.RemoveQuota(memory.QuotaOf(q), e.Now) })
 		e.changed(simChange{})
 		return
 	default:
 		e.Quotas[i] = q
 	}
-	e.both(func(t *driver) { t.SetQuota(QuotaOf(q), e.Now) })
+	e.both(func(t *driver) { t.SetQuota(memory.QuotaOf(q), e.Now) })
 	e.changed(simChange{})
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // simHold is a hold of a policy in a namespace.
@@ -30,8 +30,8 @@ type simHold struct {
 	ID string
 	// was is the ID while the hold had an owner.
 	was string
-	// ListedBy are the policies whose status listed the hold when a replica adopted it without knowing its members. Searched says that the
-	// replica has looked for them.
+	// ListedBy are the policies with a status that listed the hold when a replica adopted it without knowing its members. Searched says that
+	// the replica has looked for them.
 	ListedBy sets.Set[types.UID]
 	Searched bool
 }
@@ -91,7 +91,7 @@ func (e *simulation) searchAdopted(due map[model.PolicyInNamespace][]types.UID) 
 	}
 }
 
-// candidate returns the first hold that an object may wait under, of those for which which returns true.
+// candidate returns the first hold for which which returns true and that an object may wait under.
 func (e *simulation) candidate(uid types.UID, key model.PolicyInNamespace, which func(*simHold) bool) *simHold {
 	finished := e.Objects[e.indexOf(uid)].FinishedAt
 	var first *simHold
@@ -170,10 +170,11 @@ func (e *simulation) exists(uid types.UID) bool {
 	return e.isCluster(uid) || slices.ContainsFunc(e.Policies, func(p *gc.CleanupPolicy) bool { return p.UID == uid })
 }
 
-// adopt adds the holds that the leader has found in statuses when policies came to select a namespace. Named tests check what it must find.
+// adopt adds the holds that the leader has found in statuses when policies came to select a namespace. Named tests check which holds it
+// must find.
 func (e *simulation) adopt(namespace string) {
 	e.orphanHolds() // As the engine has done already, or else its holds without an owner seem to be new.
-	for h := range e.leader.namespaces[namespace].holds.All() {
+	for h := range e.leader.Namespaces[namespace].Holds.All() {
 		if h.ListedBy == nil {
 			continue
 		}
@@ -189,17 +190,17 @@ func (e *simulation) adopt(namespace string) {
 
 // ofLeader returns the hold of the leader; nil if it has none.
 func (e *simulation) ofLeader(h *simHold) *approval.Hold {
-	ns := e.leader.namespaces[h.namespace]
+	ns := e.leader.Namespaces[h.namespace]
 	if ns == nil {
 		return nil
 	}
-	if of := ns.holds.ByID(h.ID); of != nil { // A policy may own several holds that were adopted.
+	if of := ns.Holds.ByID(h.ID); of != nil { // A policy may own several holds that were adopted.
 		return of
 	}
-	return ns.holds.Of(h.Owner)
+	return ns.Holds.Of(h.Owner)
 }
 
-// simID returns the ID for a hold that the leader has under this ID. It is that of the same hold in another namespace, if there is one.
+// simID returns the ID for a hold that the leader has under this ID: the ID of the same hold in another namespace, if there is one.
 func (e *simulation) simID(id string) string {
 	for _, h := range e.holds {
 		if of := e.ofLeader(h); of != nil && of.ID == id {
@@ -245,7 +246,7 @@ func (e *simulation) approve(t *rapid.T) {
 			}
 		}
 	}
-	maps.DeleteFunc(e.under, func(_ types.UID, of *simHold) bool { return of.ID == h.ID }) // As far as is known, they are not due.
+	maps.DeleteFunc(e.under, func(_ types.UID, of *simHold) bool { return of.ID == h.ID }) // They are not known to be due.
 	e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of.ID == h.ID })
 	e.clearDue()
 }

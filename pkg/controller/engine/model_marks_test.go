@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"time"
@@ -10,20 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
 
-// Marks in TestEngine: some objects do not say when they finished. They count from when each replica first saw them finished, or from the
+// These are the marks in TestEngine. Some objects do not say when they finished. They count from when each replica first saw them finished, or from the
 // time that is stored. The World has the times of the leader.
 
-// simMarks are the marks that are stored, and what each replica must count from.
+// simMarks are the stored marks, and the times from which each replica must count.
 type simMarks struct {
-	stored map[types.NamespacedName]*Marks
+	stored map[types.NamespacedName]*memory.Marks
 	dates  map[*driver]map[types.UID]simDate
 }
 
-// simDate is since when an object is finished that does not say so itself. It is zero for any other object. after is the resource version
-// of the last state that the replica saw of which this was not so.
+// simDate is the time since which an object is finished that does not say it itself; zero for any other object. after is the resource
+// version of the last state, seen by the replica, in which the object was not finished or said so itself.
 type simDate struct {
 	at    time.Time
 	after uint64
@@ -31,20 +32,20 @@ type simDate struct {
 
 // storeDrawn stores the marks of the drawn objects.
 func (e *simulation) storeDrawn() {
-	e.stored, e.dates = map[types.NamespacedName]*Marks{}, map[*driver]map[types.UID]simDate{}
+	e.stored, e.dates = map[types.NamespacedName]*memory.Marks{}, map[*driver]map[types.UID]simDate{}
 	for _, f := range e.Objects {
 		if f.FirstSeen == nil {
 			continue
 		}
 		name := types.NamespacedName{Namespace: f.Namespace, Name: "marks-0"}
 		if e.stored[name] == nil {
-			e.stored[name] = &Marks{NamespacedName: name, ResourceVersion: e.next(), Finished: map[types.UID]FinishMark{}}
+			e.stored[name] = &memory.Marks{NamespacedName: name, ResourceVersion: e.next(), Finished: map[types.UID]memory.FinishMark{}}
 		}
-		e.stored[name].Finished[f.UID] = FinishMark{f.FinishedAt, f.ResourceVersion}
+		e.stored[name].Finished[f.UID] = memory.FinishMark{Since: f.FinishedAt, Version: f.ResourceVersion}
 	}
 }
 
-// listMarks lists what is stored.
+// listMarks lists the stored marks.
 func (e *simulation) listMarks(t *driver) {
 	for _, m := range e.stored {
 		t.SetMarks(m, e.Now)
@@ -52,7 +53,7 @@ func (e *simulation) listMarks(t *driver) {
 	t.MarksListed(sets.KeySet(e.stored), e.Now)
 }
 
-// date finds out what each replica counts from, and sets the finish times of the World to those of the leader.
+// date finds out from which times each replica counts, and sets the finish times of the World to the times of the leader.
 func (e *simulation) date() {
 	for _, t := range []*driver{e.leader, e.follower} {
 		if t != nil {
@@ -75,7 +76,7 @@ func (e *simulation) date() {
 func (e *simulation) dateFor(t *driver) {
 	before, dates := e.dates[t], map[types.UID]simDate{}
 	for _, f := range e.Objects {
-		rec := t.records.get(f.UID)
+		rec := t.Records.Get(f.UID)
 		if rec == nil {
 			continue
 		}
@@ -103,7 +104,7 @@ func (e *simulation) marked(uid types.UID, after uint64) bool {
 	return false
 }
 
-// storeMarks stores what the leader wants to be stored, which both replicas observe.
+// storeMarks stores the marks that the leader wants to store, and both replicas observe them.
 func (e *simulation) storeMarks(*rapid.T) {
 	e.both(e.stepAll)
 	for _, name := range model.DrawnNamespaces {
@@ -111,7 +112,7 @@ func (e *simulation) storeMarks(*rapid.T) {
 		for _, m := range changed {
 			if m.Len() == 0 {
 				delete(e.stored, m.NamespacedName)
-				e.both(func(t *driver) { t.RemoveMarks(m.NamespacedName) })
+				e.both(func(t *driver) { t.RemoveMarks(m.NamespacedName, e.Now) })
 				continue
 			}
 			m.ResourceVersion = e.next()
@@ -122,7 +123,7 @@ func (e *simulation) storeMarks(*rapid.T) {
 	e.clearDue()
 }
 
-func (e *simulation) observeMarks(t *driver, m *Marks) {
+func (e *simulation) observeMarks(t *driver, m *memory.Marks) {
 	t.SetMarks(m, e.Now)
 	for uid, f := range m.Finished {
 		if d, ok := e.dates[t][uid]; ok && !d.at.IsZero() && f.Version > d.after {
@@ -141,7 +142,7 @@ func (e *simulation) sameDates(t *rapid.T) bool {
 			continue
 		}
 		want, ok := e.dates[e.follower][f.UID]
-		if rec := e.follower.records.get(f.UID); ok && !rec.FinishedAt().Equal(want.at) {
+		if rec := e.follower.Records.Get(f.UID); ok && !rec.FinishedAt().Equal(want.at) {
 			t.Fatalf("a follower counts %s from %s, want %s", f.UID, rec.FinishedAt(), want.at)
 		}
 		if leads, known := e.dates[e.leader][f.UID]; known != ok || known && !leads.at.Equal(want.at) {

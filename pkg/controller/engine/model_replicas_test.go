@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -14,14 +14,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/gate"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
-// Replicas of TestEngine: how they start, follow and become leader.
+// These are the replicas of TestEngine: how they start, follow and become leader.
 
 // drawnKinds has the kinds of all objects that the model draws.
 var drawnKinds = func() *kinds.Table {
@@ -39,10 +41,10 @@ var drawnKinds = func() *kinds.Table {
 
 // start returns an engine that has listed the whole cluster.
 func (e *simulation) start() *driver {
-	return e.startWith(Config{HoldAbove: holdAboveByDefault, HoldAboveTotal: holdAboveTotalByDefault})
+	return e.startWith(memory.Config{HoldAbove: holdAboveByDefault, HoldAboveTotal: holdAboveTotalByDefault})
 }
 
-func (e *simulation) startWith(c Config) *driver {
+func (e *simulation) startWith(c memory.Config) *driver {
 	t := newDriver(c)
 	if e.usages == nil {
 		e.usages = map[types.UID]lifecycle.Usage{}
@@ -50,7 +52,7 @@ func (e *simulation) startWith(c Config) *driver {
 	for _, f := range e.Objects {
 		e.usages[f.UID] = f.Usage
 	}
-	t.copiedUsages = e.usages
+	t.CopiedUsages = e.usages
 	if e.budget > 0 {
 		t.setBudget(e.budget)
 	}
@@ -66,9 +68,9 @@ func (e *simulation) startWith(c Config) *driver {
 	t.ReplaceClusterPolicies(e.ClusterPolicies, e.next(), e.Now)
 	t.ReplaceCronJobs(e.CronJobs, e.Now)
 	e.listMarks(t)
-	var quotas []*Quota
+	var quotas []*memory.Quota
 	for _, q := range e.Quotas {
-		quotas = append(quotas, QuotaOf(q))
+		quotas = append(quotas, memory.QuotaOf(q))
 	}
 	t.ReplaceQuotas(quotas, e.Now)
 	for _, f := range e.Objects {
@@ -86,24 +88,24 @@ func (e *simulation) follow() {
 	e.follower = e.start()
 	e.follower.Follow()
 	e.date()
-	e.caughtUp = e.sameClearances() // And the same dates; see checkFollower.
+	e.caughtUp = e.sameClearances() // The dates must be the same too; see checkFollower.
 	e.heldNotDue = sets.KeySet(e.under)
 	for _, uids := range e.DueBy() {
 		e.heldNotDue.Delete(uids...)
 	}
-	e.follower.recent = approval.Recent{}
-	for uid, w := range e.leader.recent {
-		e.follower.recent[uid] = new(w.Clone())
+	e.follower.Recent = approval.Recent{}
+	for uid, w := range e.leader.Recent {
+		e.follower.Recent[uid] = new(w.Clone())
 	} // A new replica would not know these counts, but the test compares everything else.
-	for name, ns := range e.leader.namespaces {
-		if other := e.follower.namespaces[name]; other != nil {
-			other.recent = ns.recent.Clone()
+	for name, ns := range e.leader.Namespaces {
+		if other := e.follower.Namespaces[name]; other != nil {
+			other.Recent = ns.Recent.Clone()
 		}
 	}
 }
 
 // changeLeader makes another replica the leader: either the follower, which has seen everything that the leader has, or a new one, which
-// knows only what is stored, and of holds only what the status of policies says. Then a new follower starts.
+// knows only the stored objects, and holds only from the status of policies. Then a new follower starts.
 func (e *simulation) changeLeader(t *rapid.T) {
 	e.writeStatus()
 	fresh := rapid.Bool().Draw(t, "a new one")
@@ -118,9 +120,9 @@ func (e *simulation) changeLeader(t *rapid.T) {
 	if fresh || !caughtUp {
 		e.adoptAll(t, fresh)
 		e.cleared = map[types.UID]types.UID{}
-		for rec := range e.leader.records.all() {
-			if rec.clearance == cleared {
-				e.cleared[rec.UID()] = rec.policy.UID
+		for rec := range e.leader.Records.All() {
+			if rec.Clearance == memory.Cleared {
+				e.cleared[rec.UID()] = rec.Policy.UID
 			}
 		}
 		e.clearDue()
@@ -130,13 +132,13 @@ func (e *simulation) changeLeader(t *rapid.T) {
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
 		if fresh || !caughtUp || !e.known(name) { // A replica that has started since does not know former guardrails.
-			e.limitsBefore[name] = limitsOf(e.leader.namespaces[name])
+			e.limitsBefore[name] = limitsOf(e.leader.Namespaces[name])
 		}
 	}
 }
 
 // limitsOf returns the limits by which an engine assesses the next change of a namespace.
-func limitsOf(ns *namespace) simLimits {
+func limitsOf(ns *memory.Namespace) simLimits {
 	if ns == nil {
 		return simLimits{}
 	}
@@ -146,7 +148,7 @@ func limitsOf(ns *namespace) simLimits {
 		}
 		return &n
 	}
-	above := ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
+	above := ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
 	return simLimits{known(above.Objects), known(above.Total)}
 }
 
@@ -173,7 +175,7 @@ func (e *simulation) writeStatus() {
 	}
 }
 
-// windows returns what recent changes made due according to an engine, as far as it still counts.
+// windows returns the objects that recent changes made due according to an engine and that still count.
 func (e *simulation) windows(t *driver) map[string][]simAssessed {
 	out := map[string][]simAssessed{}
 	add := func(key string, w *approval.Window) {
@@ -190,17 +192,17 @@ func (e *simulation) windows(t *driver) map[string][]simAssessed {
 			out[key] = append(out[key], a)
 		}
 	}
-	for name, ns := range t.namespaces {
-		add(name, &ns.recent)
+	for name, ns := range t.Namespaces {
+		add(name, &ns.Recent)
 	}
-	for uid, w := range t.recent {
+	for uid, w := range t.Recent {
 		add(string(uid), w)
 	}
 	return out
 }
 
 // listedHolds returns the policies whose status lists a hold, each with the owner of the hold. A status lists the holds of its policy, and
-// the holds of others that have objects which its policy would delete.
+// the holds of other policies that have objects that its policy would delete.
 func (e *simulation) listedHolds() map[string]bool {
 	out := map[string]bool{}
 	for _, h := range e.holds {
@@ -216,19 +218,19 @@ func (e *simulation) listedHolds() map[string]bool {
 	return out
 }
 
-// adoptAll is called after a replica has started that did not see what made objects due. It knows the holds from the status, but not their
-// members. It must hold all members, and it may also hold objects that the same policies would delete and that had finished when the hold
-// began.
+// adoptAll is called after the start of a replica that did not see which changes made objects due. It knows the holds from the status, but
+// not their members. It must hold all members, and it may also hold objects that the same policies would delete and that had finished when
+// the hold began.
 func (e *simulation) adoptAll(t *rapid.T, fresh bool) {
 	told := e.listedHolds()
 	before := e.under
 	e.under, e.holds = map[types.UID]*simHold{}, nil
 	for _, name := range model.DrawnNamespaces {
-		ns := e.leader.namespaces[name]
+		ns := e.leader.Namespaces[name]
 		if ns == nil {
 			continue
 		}
-		for h := range ns.holds.All() {
+		for h := range ns.Holds.All() {
 			sim := &simHold{
 				Owner:     h.Owner,
 				namespace: name,
@@ -239,8 +241,8 @@ func (e *simulation) adoptAll(t *rapid.T, fresh bool) {
 				Searched:  h.Searched,
 			}
 			e.holds = append(e.holds, sim)
-			for _, rec := range ns.records {
-				if rec.hold() == h {
+			for _, rec := range ns.Records {
+				if rec.Hold() == h {
 					e.under[rec.UID()] = sim
 				}
 			}
@@ -249,11 +251,11 @@ func (e *simulation) adoptAll(t *rapid.T, fresh bool) {
 	for key, uids := range e.DueBy() {
 		for _, uid := range uids {
 			h := e.under[uid]
-			// An object that has finished again since looks like one that the change did not make due.
+			// An object that has finished again since looks as if the change did not make it due.
 			known := before[uid] != nil && before[uid].Owner != "" && (fresh || !e.heldNotDue.Has(uid)) &&
 				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].Since.Add(freshness.ClockSkew))
 			switch {
-			case known && e.leader.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
+			case known && gate.HeldBy(e.leader.Records.Get(uid), e.uidOf(key.Policy)) == nil:
 				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].Owner, before[uid].namespace)
 			case h == nil, before[uid] != nil, !fresh: // The follower may have found more holds itself.
 			case !told[fmt.Sprint(e.uidOf(key.Policy), h.Owner)]:
@@ -265,38 +267,39 @@ func (e *simulation) adoptAll(t *rapid.T, fresh bool) {
 	}
 }
 
-// checkFollower compares the decisions of the follower with those of the leader, because the follower may become leader at any time.
+// checkFollower compares the decisions of the follower with the decisions of the leader, because the follower may become leader at any
+// time.
 func (e *simulation) checkFollower(t *rapid.T) {
 	if e.caughtUp = e.sameDates(t) && (e.caughtUp || e.sameClearances()); !e.caughtUp {
 		return
 	}
 	for _, f := range e.Objects {
-		rec, other := e.leader.records.get(f.UID), e.follower.records.get(f.UID)
+		rec, other := e.leader.Records.Get(f.UID), e.follower.Records.Get(f.UID)
 		if (rec == nil) != (other == nil) && e.bothCover(f) {
 			t.Fatalf("only one replica knows %s", f.UID)
 		}
 		if rec == nil || other == nil {
 			continue
 		}
-		got, want := answerOf(other.resolution(), other.decision()), answerOf(rec.resolution(), rec.decision())
+		got, want := answerOf(other.Resolution(), other.Decision()), answerOf(rec.Resolution(), rec.Decision())
 		if got.At = want.At; got != want {
 			t.Fatalf("%s: a follower has decided %+v, the leader %+v", f.UID, got, want)
 		}
-		if got, want := other.hold(), rec.hold(); (got == nil) != (want == nil) ||
+		if got, want := other.Hold(), rec.Hold(); (got == nil) != (want == nil) ||
 			got != nil && (got.Owner != want.Owner || got.ID != want.ID) {
 			t.Fatalf("%s waits under %+v on the follower, under %+v on the leader", f.UID, got, want)
 		}
 	}
 }
 
-// bothCover reports whether both replicas must know an object. A replica that has seen an unknown namespace keeps its objects, and one that
-// has seen an owner goes on observing others of its kind.
+// bothCover reports whether both replicas must know an object. A replica that has seen an unknown namespace keeps its objects, and a
+// replica that has seen an owner goes on observing other objects of its kind.
 func (e *simulation) bothCover(f *lifecycle.Fact) bool {
-	return e.known(f.Namespace) && e.leader.namespaces[f.Namespace].covers(f.Resource) && e.follower.namespaces[f.Namespace].covers(f.Resource)
+	return e.known(f.Namespace) && e.leader.Namespaces[f.Namespace].Covers(f.Resource) && e.follower.Namespaces[f.Namespace].Covers(f.Resource)
 }
 
 // sameClearances reports whether nothing is held, and both replicas have the same limits, clearances, and counts of recent changes. A
-// replica that starts while a namespace is suspended does not know what was approved there.
+// replica that starts while a namespace is suspended does not know which objects were approved there.
 func (e *simulation) sameClearances() bool {
 	sums := func(all map[string][]simAssessed) map[string]int {
 		out := map[string]int{}
@@ -310,18 +313,18 @@ func (e *simulation) sameClearances() bool {
 	if !maps.Equal(sums(e.windows(e.leader)), sums(e.windows(e.follower))) {
 		return false
 	}
-	for name, ns := range e.leader.namespaces {
-		if other := e.follower.namespaces[name]; other == nil || other.bounds.HoldAbove.Stricter(other.formerHoldAbove) != ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove) {
+	for name, ns := range e.leader.Namespaces {
+		if other := e.follower.Namespaces[name]; other == nil || other.Bounds.HoldAbove.Stricter(other.FormerHoldAbove) != ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove) {
 			return false
 		}
 	}
-	for rec := range e.leader.records.all() {
-		other := e.follower.records.get(rec.UID())
-		if rec.hold() != nil || other == nil || other.clearance != rec.clearance {
+	for rec := range e.leader.Records.All() {
+		other := e.follower.Records.Get(rec.UID())
+		if rec.Hold() != nil || other == nil || other.Clearance != rec.Clearance {
 			return false
 		}
 	}
-	return len(e.holds) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(e.follower.namespaces)), func(ns *namespace) bool {
-		return ns.holds.Find(func(*approval.Hold) bool { return true }) != nil
+	return len(e.holds) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(e.follower.Namespaces)), func(ns *memory.Namespace) bool {
+		return ns.Holds.Find(func(*approval.Hold) bool { return true }) != nil
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"strconv"
@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // TestEngine compares the engine, which updates only what a change affects, with the model, which computes everything from the start. After
@@ -44,14 +45,14 @@ type simulation struct {
 	cleared map[types.UID]types.UID
 	under   map[types.UID]*simHold
 	holds   []*simHold
-	// recent is what recent changes made due, by namespace and by the UID of a cluster policy.
+	// recent has the objects that recent changes made due, by namespace and by the UID of a cluster policy.
 	recent map[string][]simAssessed
 	rules  map[string]string // the rulesOf each namespace when it was last assessed
 	// limitsBefore are the limits of each namespace when it was last assessed.
 	limitsBefore map[string]simLimits
 	clockInDoubt bool
 	paces        map[string]*simPace
-	usages       map[types.UID]lifecycle.Usage // of all objects that there were
+	usages       map[types.UID]lifecycle.Usage // of all objects that ever existed
 	simMarks
 }
 
@@ -126,10 +127,10 @@ func (e *simulation) list(t *driver, resource string) {
 	t.Replace(resource, all, uint64(e.version), e.Now)
 }
 
-// cover does what an observer does: it lists everything that is newly covered.
+// cover acts like an observer: it lists everything that is newly covered.
 func (e *simulation) cover() { e.both(e.coverOne) }
 
-// coverOne lists for one engine. What it lists may be controlled by objects of another resource, which are covered then.
+// coverOne lists for one engine. Objects of another resource may control the listed ones, and are covered then.
 func (e *simulation) coverOne(t *driver) {
 	for e.listCovered(t) {
 	}
@@ -141,7 +142,7 @@ func (e *simulation) listCovered(t *driver) bool {
 	listed := false
 	for resource, namespaces := range t.Coverage() {
 		for name := range namespaces {
-			if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == namespaces[name] {
+			if resource == kinds.ResourceQuotas || t.Namespaces[name].Listed[resource] == namespaces[name] {
 				continue
 			}
 			m := t.BeginMerge(resource, name)
@@ -159,10 +160,10 @@ func (e *simulation) listCovered(t *driver) bool {
 
 // setRecreated makes an engine remember whether an object was recreated too often.
 func (e *simulation) setRecreated(t *driver, f *lifecycle.Fact) {
-	name := nameOf(facts.Compress(f))
-	t.recreations.names.Remove(name)
+	name := knowledge.NameOf(facts.Compress(f))
+	t.Recreations.Names.Remove(name)
 	if e.Recreated[f.UID] {
-		t.recreations.names.Add(name, returnCount{deleted: f.Created.Add(-time.Minute), times: maxReturns - 1, last: "another"})
+		t.Recreations.Names.Add(name, knowledge.ReturnCount{Deleted: f.Created.Add(-time.Minute), Times: knowledge.MaxReturns - 1, Last: "another"})
 	}
 }
 
@@ -177,7 +178,7 @@ func (e *simulation) time(t *rapid.T) {
 	e.clearDue()
 }
 
-// clock sets the clock of the API server wrong, or right again.
+// clock sets the clock of the API server to a wrong time, or to the right time again.
 func (e *simulation) clock(*rapid.T) {
 	e.clockInDoubt = !e.clockInDoubt
 	e.read()
@@ -195,7 +196,7 @@ func (e *simulation) serverTime() time.Time {
 // compareClocks compares the clocks, as each replica does when it starts.
 func (e *simulation) compareClocks(t *driver) { t.CompareClocks(e.serverTime(), e.Now, e.Now) }
 
-// read confirms what both engines know of policies and namespaces.
+// read confirms that both engines know the stored policies and namespaces.
 func (e *simulation) read() {
 	r := freshness.ConsistentRead{Began: e.Now, ServerTime: e.serverTime()}
 	e.next()

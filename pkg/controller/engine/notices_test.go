@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // notices waits until each namespace may have another notice, and returns all notices.
 func (w *world) notices() []string {
-	w.now = w.now.Add(noticeEvery)
+	w.now = w.now.Add(view.NoticeEvery)
 	all, _ := w.TakeNotices(100, w.now)
 	var out []string
 	for _, n := range all {
@@ -33,7 +34,7 @@ func (w *world) notifies(want ...string) {
 	}
 }
 
-// TestNoticesFollowAnnotations: each notice is sent once, and again if the annotation changes, but not whenever the object is judged.
+// TestNoticesFollowAnnotations: each notice is sent once, and again if the annotation changes, but not whenever the object is settled.
 func TestNoticesFollowAnnotations(t *testing.T) {
 	p := testbuilders.Policy("p").Default("1h")
 	w := newWorld(t, p)
@@ -92,25 +93,25 @@ func TestNoticesAreBounded(t *testing.T) {
 		w.upsert(testbuilders.Job(fmt.Sprintf("a-%04d", i)).TTL("1m").Complete(testbuilders.Now).Fact())
 	}
 	w.upsert(testbuilders.Job("b").In("team-b").TTL("1m").Complete(testbuilders.Now).Fact())
-	if n := cap(w.Engine.namespaces[testbuilders.Home].noticeQueue.waiting); n > 3*noticeQueueLimit {
+	if n := cap(w.Engine.Namespaces[testbuilders.Home].NoticeQueue.Waiting); n > 3*view.NoticeQueueLimit {
 		t.Errorf("%d objects wait for a notice", n)
 	}
 	all, dropped := w.TakeNotices(10, w.now)
-	if len(all) != 2 || all[0].Fact.Name != "a-0980" || all[1].Fact.Name != "b" || dropped != flood-noticeQueueLimit {
+	if len(all) != 2 || all[0].Fact.Name != "a-0980" || all[1].Fact.Name != "b" || dropped != flood-view.NoticeQueueLimit {
 		t.Errorf("got %d notices, the first %+v, and %d dropped", len(all), all, dropped)
 	}
-	if all, dropped := w.TakeNotices(10, w.now.Add(noticeEvery-time.Nanosecond)); len(all) != 0 || dropped != 0 {
+	if all, dropped := w.TakeNotices(10, w.now.Add(view.NoticeEvery-time.Nanosecond)); len(all) != 0 || dropped != 0 {
 		t.Errorf("got %+v too early, and %d dropped", all, dropped)
 	}
 	sent := 0
-	for range 2 * noticeQueueLimit {
+	for range 2 * view.NoticeQueueLimit {
 		for _, n := range w.notices() {
 			if sent++; !strings.HasPrefix(n, "a-") || !strings.HasSuffix(n, string(policy.ReasonAnnotationIgnored)+" by all") {
 				t.Errorf("got %s", n)
 			}
 		}
 	}
-	if sent != noticeQueueLimit-1 {
+	if sent != view.NoticeQueueLimit-1 {
 		t.Errorf("%d notices", sent)
 	}
 }

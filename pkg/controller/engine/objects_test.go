@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"maps"
@@ -13,11 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 func podOf(job, name string) *testbuilders.PodBuilder {
@@ -118,7 +119,7 @@ func TestJobsOfCronJobs(t *testing.T) {
 	w.takes()
 }
 
-// TestJobsThatACronJobHasNotListedYet: a CronJob also records when its last Job was scheduled. That decides for a Job even if the list of
+// TestJobsThatACronJobHasNotListedYet: a CronJob also records when its last Job was scheduled. This decides for a Job even if the list of
 // active Jobs stays the same.
 func TestJobsThatACronJobHasNotListedYet(t *testing.T) {
 	noted := func(at time.Time) *lifecycle.CronJob {
@@ -152,7 +153,7 @@ func TestReplaceDropsOnlyOlderObjects(t *testing.T) {
 	listed := w.version
 	w.upsert(jobs(0, "newer")...)
 	w.Replace("jobs.batch", compressed(w.facts["listed"], inVersion(job(0, "new"), listed)), listed, w.now)
-	tracked := func(name string) bool { return w.records.get(testbuilders.UID(name)) != nil }
+	tracked := func(name string) bool { return w.Records.Get(testbuilders.UID(name)) != nil }
 	for name, want := range map[string]bool{"listed": true, "gone": false, "pod": true, "newer": true, "new": true} {
 		if tracked(name) != want {
 			t.Errorf("%s is tracked: %v", name, tracked(name))
@@ -164,7 +165,7 @@ func TestReplaceDropsOnlyOlderObjects(t *testing.T) {
 	}
 }
 
-// TestMerge: a list of one namespace adds the objects that the watch has passed over, but none that the watch has seen removed.
+// TestMerge: a list of one namespace adds the objects that the watch has skipped, but no objects that the watch has seen removed.
 func TestMerge(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(w *world) // between the list at version 5, which has job a, and its arrival
@@ -205,10 +206,10 @@ func TestMerge(t *testing.T) {
 			w.add(m, compressed(inVersion(job(0, "a"), 5)), w.now)
 			w.add(m, nil, w.now)
 			m.End(true, w.now)
-			if got := w.records.get("uid-a") != nil; got != c.tracked {
+			if got := w.Records.Get("uid-a") != nil; got != c.tracked {
 				t.Errorf("tracked: %v", got)
 			}
-			if n := len(w.Engine.namespaces[testbuilders.Home].merges); n != 0 {
+			if n := len(w.Engine.Namespaces[testbuilders.Home].Merges); n != 0 {
 				t.Errorf("%d merges are left", n)
 			}
 		})
@@ -219,8 +220,8 @@ func TestMerge(t *testing.T) {
 		w.add(m, compressed(testbuilders.Job("a").In("team-b").Complete(w.now).Fact()), w.now)
 		m.End(true, w.now)
 		w.forgotten()
-		if len(w.Engine.namespaces) != 1 {
-			t.Errorf("%d namespaces are left", len(w.Engine.namespaces))
+		if len(w.Engine.Namespaces) != 1 {
+			t.Errorf("%d namespaces are left", len(w.Engine.Namespaces))
 		}
 	})
 }
@@ -254,7 +255,7 @@ func TestCoverage(t *testing.T) {
 
 func TestCoverageIsNumbered(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	covering := func() Covering { return w.Coverage()["jobs.batch"][testbuilders.Home] }
+	covering := func() memory.Covering { return w.Coverage()["jobs.batch"][testbuilders.Home] }
 	first := covering()
 	w.policy(ttlPolicy("2h", 2))
 	w.policy(testbuilders.Policy("q").Default("1h"))
@@ -277,7 +278,7 @@ func TestUncoveredObjectsAreDropped(t *testing.T) {
 		t.Fatalf("%d objects are tracked, want 3", n)
 	}
 	w.removePolicy(testbuilders.Policy("p"))
-	if n := w.Totals(w.now).Objects; n != 1 || w.records.get("uid-j") == nil {
+	if n := w.Totals(w.now).Objects; n != 1 || w.Records.Get("uid-j") == nil {
 		t.Fatalf("%d objects are tracked, want the Job", n)
 	}
 	w.pass(time.Hour)

@@ -1,18 +1,18 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 // newOrderWorld returns a world with Job a, which is due, and an order for it.
@@ -79,7 +79,7 @@ func TestRefusalsBackOff(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	t.Run("the newer version was observed meanwhile, and is judged at once", func(t *testing.T) {
+	t.Run("the newer version was observed meanwhile, and is settled at once", func(t *testing.T) {
 		w := newOrderWorld(t)
 		w.upsert(job(0, "a"))
 		w.takes()
@@ -89,7 +89,7 @@ func TestConflicts(t *testing.T) {
 			t.Errorf("the order is for version %d, reread %v", o.Fact.ResourceVersion, o.Reread)
 		}
 	})
-	t.Run("the newer version is judged when it is observed", func(t *testing.T) {
+	t.Run("the newer version is settled when it is observed", func(t *testing.T) {
 		w := newOrderWorld(t)
 		w.done("a", deletion.Conflict)
 		w.takes()
@@ -179,7 +179,7 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// TestRetake: Retake judges the version that was read before a delete.
+// TestRetake: Retake settles the version that was read before a delete.
 func TestRetake(t *testing.T) {
 	reread := func(t *testing.T) (*world, *deletion.Order) {
 		w := newOrderWorld(t)
@@ -220,23 +220,23 @@ func TestRetake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, o := reread(t)
 			read := c.change(w)
-			judged, ok := w.Retake(o, read, w.now)
+			settled, ok := w.Retake(o, read, w.now)
 			if ok != c.ok {
-				t.Fatalf("judged: %v", ok)
+				t.Fatalf("settled: %v", ok)
 			}
 			if !ok {
 				w.Release(o, w.now)
 				w.Release(o, w.now) // A second Release does nothing.
 			} else {
-				if judged.Reread || judged.Fact.ResourceVersion < read.ResourceVersion {
-					t.Errorf("judged version %d, to be read: %v", judged.Fact.ResourceVersion, judged.Reread)
+				if settled.Reread || settled.Fact.ResourceVersion < read.ResourceVersion {
+					t.Errorf("settled version %d, to be read: %v", settled.Fact.ResourceVersion, settled.Reread)
 				}
 				w.Done(o, deletion.Result{Outcome: deletion.Refused}, w.now) // This order was replaced.
-				w.Done(judged, deletion.Result{Outcome: deletion.RetryLater}, w.now)
+				w.Done(settled, deletion.Result{Outcome: deletion.RetryLater}, w.now)
 				w.pass(time.Second)
 			}
-			if len(w.inFlight) != 0 {
-				t.Errorf("%d orders in flight", len(w.inFlight))
+			if len(w.InFlight) != 0 {
+				t.Errorf("%d orders in flight", len(w.InFlight))
 			}
 			w.decided("a", c.action, c.reason)
 		})
@@ -246,7 +246,7 @@ func TestRetake(t *testing.T) {
 		read := w.facts["a"]
 		w.removed("a")
 		if _, ok := w.Retake(o, read, w.now); ok {
-			t.Error("the order was judged")
+			t.Error("the order was settled")
 		}
 		w.Release(o, w.now)
 		w.forgotten()
@@ -381,7 +381,7 @@ func TestAFollowerKeepsNothing(t *testing.T) {
 		w.removed("b", "a", "c")
 	}
 	w.forgotten()
-	if _, ok := w.queue.Pop(w.now); ok {
+	if _, ok := w.Queue.Pop(w.now, w.MustWait); ok {
 		t.Error("the queue is not empty")
 	}
 }

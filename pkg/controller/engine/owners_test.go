@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"testing"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// TestAnOwnerInDoubtReleasesNothing: neither an owner of which nobody knows when it finished, nor one of which nobody knows whether it has.
+// TestAnOwnerInDoubtReleasesNothing: an owner keeps its dependents while it is not known whether or when it finished.
 func TestAnOwnerInDoubtReleasesNothing(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods).
 		Dependents(gc.DependentsAfterOwnerFinished)))
@@ -36,7 +36,8 @@ func TestAnOwnerInDoubtReleasesNothing(t *testing.T) {
 	w.takes("of-failing", "of-timeless")
 }
 
-// TestDependentsCountFromTheLaterEnd: the Pod of a failed attempt is kept for its TTL after its Job has finished, and limits rank it by then.
+// TestDependentsCountFromTheLaterEnd: the Pod of a failed attempt is kept for its TTL after its Job has finished, and limits rank it by
+// that time.
 func TestDependentsCountFromTheLaterEnd(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourcePods).Keeping(1).
 		Dependents(gc.DependentsAfterOwnerFinished)))
@@ -57,8 +58,8 @@ func TestDependentsCountFromTheLaterEnd(t *testing.T) {
 	}
 }
 
-// TestIndependentDependents: what a lifecycle declares independent goes before its owner, but for what the owner says that it needs. A
-// built-in lifecycle releases only what has finished.
+// TestIndependentDependents: objects that a lifecycle declares independent are deleted before their owner, except objects that the owner
+// says that it needs. A built-in lifecycle releases only finished objects.
 func TestIndependentDependents(t *testing.T) {
 	const sweeps = "sweeps.example.com"
 	sweep := func(needs bool, independent lifecycle.Independence) *kinds.Kind {
@@ -102,7 +103,7 @@ func TestIndependentDependents(t *testing.T) {
 			}
 			w.listCovered()
 			for name, want := range map[string]policy.Reason{"done": tc.finished, "running": tc.running} {
-				if _, d := w.decide(w.records.get(testbuilders.UID(name)), w.now); d.Reason != want {
+				if _, d := w.Decide(w.Records.Get(testbuilders.UID(name)), w.now); d.Reason != want {
 					t.Errorf("%s: %+v, want %s", name, d, want)
 				}
 			}

@@ -1,14 +1,15 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/scope"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // TestCompiled: a compiled policy is used again only for a state of the same policy with the same spec, and only if both can be read.
@@ -38,15 +39,15 @@ func TestCompiled(t *testing.T) {
 			w.SetPolicy(known, w.now)
 			tc.next(next)
 			var before *policy.Policy
-			o := ObserveAgain(next, func(o ObservedPolicy) *policy.Policy {
+			o := scope.ObserveAgain(next, func(o scope.ObservedPolicy) *policy.Policy {
 				before = w.Compiled(o)
 				return before
 			})
-			if (before != nil) != tc.again || tc.again && o.compiled != before {
+			if (before != nil) != tc.again || tc.again && o.Compiled != before {
 				t.Errorf("used again: %t, want %t", before != nil, tc.again)
 			}
-			w.Engine.SetPolicy(o, w.now)
-			if got, want := w.Compiled(Observe(next)), o.compiled; got != want {
+			w.Turn(func() { w.Engine.SetPolicy(o, w.now) }, w.now)
+			if got, want := w.Compiled(scope.Observe(next)), o.Compiled; got != want {
 				t.Errorf("the engine has %p, want %p", got, want)
 			}
 		})

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // previewing makes a cluster policy a Preview.
@@ -18,7 +18,7 @@ func previewing(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicy {
 	return p
 }
 
-// counting returns a policy that keeps so many Jobs and Pods together, whatever their age.
+// counting returns a policy that keeps this number of Jobs and Pods together, whatever their age.
 func counting(name string, most int64) *testbuilders.PolicyBuilder {
 	return testbuilders.Policy(name).Rules(testbuilders.Rule("few", "").WithoutTTL().Keeping(most))
 }
@@ -26,7 +26,7 @@ func counting(name string, most int64) *testbuilders.PolicyBuilder {
 // dueSince fails unless the object is deleted because it has been above a limit since then.
 func (w *world) dueSince(name string, since time.Time) {
 	w.Helper()
-	if d := w.records.get(testbuilders.UID(name)).decision(); d.Action != policy.Delete || !d.At.Equal(since) {
+	if d := w.Records.Get(testbuilders.UID(name)).Decision(); d.Action != policy.Delete || !d.At.Equal(since) {
 		w.Errorf("%s: action %d, due since %s, want it deleted since %s", name, d.Action, d.At, since)
 	}
 }
@@ -52,7 +52,7 @@ func TestAPreviewMakesNothingDue(t *testing.T) {
 	})
 }
 
-// TestAPreviewThatIsEnforced: a ceiling that enforces only now deletes the objects that are above it, and no others.
+// TestAPreviewThatIsEnforced: a ceiling that becomes enforced deletes the objects that are above it, and no others.
 func TestAPreviewThatIsEnforced(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(previewing(jobCeiling(1, 2)))
@@ -68,7 +68,7 @@ func TestAPreviewThatIsEnforced(t *testing.T) {
 	w.takes("a")
 }
 
-// TestCeilingsOfTwoResources: each resource is counted separately, also under a new generation of the policy, and if both ceilings have the
+// TestCeilingsOfTwoResources: each resource is counted separately, even under a new generation of the policy, and if both ceilings have the
 // same number.
 func TestCeilingsOfTwoResources(t *testing.T) {
 	both := func(generation int64) *gc.ClusterCleanupPolicy {

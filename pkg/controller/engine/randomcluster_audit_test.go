@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
 // tally counts deletions as the status of a policy promises: a deletion counts once it is accepted and the object is seen removed.
@@ -59,7 +60,7 @@ func (m *machine) audit(t *rapid.T) {
 		}
 		for _, r := range m.driver.Reports(name) {
 			s := sums{r.Candidates, r.Due, r.Deleted}
-			if r.Mode == gc.ModePreview { // Named tests check what a preview counts.
+			if r.Mode == gc.ModePreview { // Named tests check which objects a preview counts.
 				s = sums{deleted: r.Deleted}
 			}
 			got[r.Name] = s
@@ -89,11 +90,11 @@ func (m *machine) drain(t *rapid.T) {
 	policies := m.policies.now()
 	for k, j := range m.jobs.now() {
 		ns := m.namespaces.now()[k.namespace]
-		if rec := m.driver.records.get(j.uid); rec != nil && rec.flags.has(recreated) {
-			continue // There are few names, so many objects are recreated. Named tests check when these are held.
+		if rec := m.driver.Records.Get(j.uid); rec != nil && rec.Flags.Has(memory.Recreated) {
+			continue // There are few names, so objects are often recreated. Named tests check when these are held.
 		}
 		if due(j, policies, m.now) && !ns.protected && !ns.terminating {
-			t.Fatalf("%+v is due and was not deleted: %+v", j, m.driver.records.get(j.uid))
+			t.Fatalf("%+v is due and was not deleted: %+v", j, m.driver.Records.Get(j.uid))
 		}
 	}
 	m.auditAtRest(t)
@@ -133,9 +134,9 @@ func (m *machine) auditAtRest(t *rapid.T) {
 	if m.covered {
 		m.audit(t)
 	}
-	for name, ns := range m.driver.namespaces {
-		for position, rec := range ns.records {
-			if m.jobs.now()[key{name, rec.Name()}] == nil || m.driver.records.get(rec.UID()) != rec || int(rec.position) != position {
+	for name, ns := range m.driver.Namespaces {
+		for position, rec := range ns.Records {
+			if m.jobs.now()[key{name, rec.Name()}] == nil || m.driver.Records.Get(rec.UID()) != rec || int(rec.Position) != position {
 				t.Fatalf("%s/%s does not exist, but is still tracked", name, rec.Name())
 			}
 		}

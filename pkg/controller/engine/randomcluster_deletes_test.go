@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
 type answered struct {
@@ -43,7 +43,7 @@ func (m *machine) pick(t *rapid.T) *deletion.Order {
 	return o
 }
 
-// fault is what goes wrong with a request.
+// fault says how a request fails.
 type fault struct {
 	result deletion.Outcome // Accepted if nothing goes wrong
 	// commits says that the server carried out the request before its answer was lost.
@@ -65,12 +65,12 @@ func (m *machine) send(t *rapid.T, o *deletion.Order, f fault) {
 			m.answers = append(m.answers, answered{o, deletion.Result{Outcome: deletion.NotFound}})
 			return
 		}
-		judged, ok := m.driver.Retake(o, realJob(j), m.now)
+		settled, ok := m.driver.Retake(o, realJob(j), m.now)
 		if !ok {
 			m.driver.Release(o, m.now)
 			return
 		}
-		o = judged
+		o = settled
 	}
 	if !m.now.Before(o.Until) {
 		m.driver.Release(o, m.now)
@@ -79,7 +79,7 @@ func (m *machine) send(t *rapid.T, o *deletion.Order, f fault) {
 	m.answers = append(m.answers, answered{o, deletion.Result{Outcome: m.request(t, o, f)}})
 }
 
-// request is the part of the API server: it checks preconditions, and fails if the object must not be deleted.
+// request acts as the API server: it checks preconditions, and fails if the object must not be deleted.
 func (m *machine) request(t *rapid.T, o *deletion.Order, f fault) deletion.Outcome {
 	if f.result != deletion.Accepted && !f.commits {
 		return f.result

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"strconv"
@@ -13,19 +13,20 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// restoreSteps are the resource versions of which each time after a restore has its own one, so that no version is used twice.
+// restoreSteps is the number of different remainders of resource versions: versions after each restore have another remainder, so that no
+// version is used twice.
 const restoreSteps = 16
 
-// restored is what a cluster remembers of restores of its store.
+// restored is what a cluster remembers about restores of its store.
 type restored struct {
 	count int
-	// from is the version to which the store went back last.
+	// from is the version to which the store last went back.
 	from int
 	// unseen says that the engine does not know of the last restore: no watch has reported anything since.
 	unseen bool
 }
 
-// restoreTo has the store of the cluster go back to a version since the last restore.
+// restoreTo makes the store of the cluster go back to a version since the last restore.
 func (c *cluster) restoreTo(version int) {
 	c.policies.restoreTo(version, c.now)
 	c.namespaces.restoreTo(version, c.now)
@@ -34,7 +35,7 @@ func (c *cluster) restoreTo(version int) {
 	c.restored = restored{c.restored.count + 1, version, true}
 }
 
-// restoreTo writes again what was stored at a version, as one event for each difference, and one that changes nothing.
+// restoreTo writes the states that were stored at a version again, as one event for each difference, and an event that changes nothing.
 func (h *history[K, S]) restoreTo(version int, at time.Time) {
 	n := h.restored
 	for n < len(h.events) && h.events[n].version <= version {
@@ -55,7 +56,7 @@ func (h *history[K, S]) restoreTo(version int, at time.Time) {
 	h.restored = len(h.events)
 }
 
-// restore has the store go back. Jobs that were deleted since then are there again.
+// restore makes the store go back. Jobs that were deleted since then are there again.
 func (m *machine) restore(t *rapid.T) {
 	skipUnless(t, !m.covered && m.restored.count < restoreSteps-1 && m.version > m.restored.from)
 	m.seeRestore(t)
@@ -67,8 +68,8 @@ func (m *machine) restore(t *rapid.T) {
 	}
 }
 
-// seeRestore does what the controller does once a reading or a list is older than one before it: it observes everything anew. Before that,
-// the watches report nothing.
+// seeRestore does what the controller does once a reading or a list is older than an earlier one: it observes everything again. Before
+// that, the watches report nothing.
 func (m *machine) seeRestore(t *rapid.T) {
 	if !m.restored.unseen {
 		return

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"cmp"
@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
-// The cluster of TestCluster: what is stored, when it was written, and which events the watches have delivered. Which objects are due is
-// computed from the documentation alone.
+// This is the cluster of TestCluster: the stored objects, when they were written, and which events the watches have delivered. The
+// documentation alone decides which objects are due.
 
 const never = -1 // milliseconds
 
@@ -51,7 +51,7 @@ type simJob struct {
 
 type key struct{ namespace, name string }
 
-// history is all writes of a collection in their order, and how many of them the watch has delivered.
+// history has all writes of a collection in their order, and how many of them the watch has delivered.
 type history[K comparable, S any] struct {
 	events    []event[K, S]
 	delivered int
@@ -131,7 +131,7 @@ func (c *cluster) setJob(j simJob) {
 	c.jobs.events = append(c.jobs.events, event[key, simJob]{j.key, &j, nil, j.version, c.now, false})
 }
 
-// deleteJob does what the API server does with a DELETE.
+// deleteJob handles a DELETE like the API server.
 func (c *cluster) deleteJob(j simJob) {
 	if j.finalizer {
 		j.terminating = true
@@ -190,7 +190,7 @@ func span(a, b int) []int {
 	return out
 }
 
-// consistentRead returns what a consistent read returns now.
+// consistentRead returns the result of a consistent read now.
 func (c *cluster) consistentRead() freshness.ConsistentRead {
 	version := strconv.Itoa(c.version)
 	r := freshness.ConsistentRead{

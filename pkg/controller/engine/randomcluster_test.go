@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"testing"
@@ -10,14 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // TestCluster runs the engine against a cluster in which everything happens in random order: objects, policies and namespaces change,
 // watches lag and start over, consistent reads are slow, deletes are refused, and answers get lost. No DELETE may ever reach an object that
-// must stay, or one that is being deleted. At the end, everything that is due must be deleted.
+// must stay, or that is being deleted. At the end, everything that is due must be deleted.
 func TestCluster(t *testing.T) {
 	testbuilders.Checks(t, 1500)
 	testbuilders.Steps(t, 80)
@@ -38,7 +39,7 @@ type machine struct {
 	// covered says that each namespace has a Preview policy, so that it stays covered. Otherwise objects are dropped with the last policy, and
 	// the engine cannot count all deletions.
 	covered  bool
-	coverage map[string]Covering
+	coverage map[string]memory.Covering
 	base     int // number of events of policies before the first random step
 	merges   []*merging
 	readings []freshness.ConsistentRead
@@ -53,7 +54,7 @@ func newMachine(covered bool) *machine {
 	m := &machine{
 		cluster: &cluster{
 			now: testbuilders.Now,
-		}, driver: newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
+		}, driver: newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]memory.Covering{}, deleted: map[types.UID]bool{},
 		tally: newTally(),
 	}
 	m.driver.ReplaceCronJobs(nil, m.now)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -11,12 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 type merging struct {
-	*Merge
+	*drivenMerge
 	facts []*lifecycle.Fact
 }
 
@@ -62,7 +62,7 @@ func (m *machine) replay(t *rapid.T) {
 	case jobs.delivered > jobs.restored:
 		e := jobs.events[event(jobs.restored, jobs.delivered)]
 		now := m.jobs.after(m.jobs.delivered)[e.key]
-		if e.state != nil && now != nil && now.uid == e.state.uid { // Of what is gone, package inorder passes on nothing.
+		if e.state != nil && now != nil && now.uid == e.state.uid { // Package inorder passes on no events on removed objects.
 			m.driver.Upsert(facts.Compress(realJob(e.state)), m.now)
 		}
 	}
@@ -167,7 +167,7 @@ func (m *machine) meanwhile(t *rapid.T) {
 	m.driver.interrupt = interrupt
 }
 
-// cover does what the observer does when the coverage changes: it lists each namespace that is newly covered.
+// cover acts like the observer when the coverage changes: it lists each namespace that is newly covered.
 func (m *machine) cover() {
 	for name := range m.driver.Coverage()[gc.ResourcePods] {
 		m.driver.BeginMerge(gc.ResourcePods, name).End(true, m.now) // There are none.
@@ -175,7 +175,7 @@ func (m *machine) cover() {
 	coverage := m.driver.Coverage()[gc.ResourceJobs]
 	for _, name := range simNamespaces {
 		if covering := coverage[name]; covering != 0 && covering != m.coverage[name] {
-			merge := &merging{Merge: m.driver.BeginMerge(gc.ResourceJobs, name)}
+			merge := &merging{drivenMerge: m.driver.BeginMerge(gc.ResourceJobs, name)}
 			state := m.jobs.now()
 			for _, k := range sortedKeys(state) {
 				if k.namespace == name {
@@ -196,7 +196,7 @@ func (m *machine) merge(t *rapid.T) {
 }
 
 func (m *machine) endMerge(i int) {
-	m.driver.add(m.merges[i].Merge, compressed(m.merges[i].facts...), m.now)
+	m.driver.add(m.merges[i].drivenMerge, compressed(m.merges[i].facts...), m.now)
 	m.merges[i].End(true, m.now)
 	m.merges = slices.Delete(m.merges, i, i+1)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // recreated returns Job a as it is created for the n-th time, and finishes at once.
@@ -26,7 +27,7 @@ func (w *world) recreated(n int, content lifecycle.Digest) *lifecycle.Fact {
 	return f
 }
 
-// TestReturns: an object that comes back within a minute of its deletion, to do the same, twice in a row is held.
+// TestReturns: an object is held if it comes back with the same content within a minute of its deletion, twice in a row.
 func TestReturns(t *testing.T) {
 	type life struct {
 		after   time.Duration // the last deletion
@@ -86,7 +87,7 @@ func TestReturns(t *testing.T) {
 	}
 }
 
-// TestReturnsThatDoNotCount: those after a deletion that Winnow did not want.
+// TestReturnsThatDoNotCount: returns do not count after a deletion that Winnow did not want.
 func TestReturnsThatDoNotCount(t *testing.T) {
 	for name, p := range map[string]*testbuilders.PolicyBuilder{
 		"not due":   ttlPolicy("1h", 1),
@@ -108,7 +109,7 @@ func TestReturnsThatDoNotCount(t *testing.T) {
 	}
 }
 
-// TestReturnsAreDeletedIfARuleSaysSo: managedElsewhere: Delete.
+// TestReturnsAreDeletedIfARuleSaysSo: a rule with managedElsewhere: Delete deletes the object each time.
 func TestReturnsAreDeletedIfARuleSaysSo(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("all", "0s").ManagedElsewhere(gc.ManagedElsewhereDelete)))
 	for i := range 5 {
@@ -120,19 +121,20 @@ func TestReturnsAreDeletedIfARuleSaysSo(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreRemembered: the last 20,000 names that were deleted, and no more, or the memory of Winnow would grow without end.
+// TestNamesThatAreRemembered: Winnow remembers the last 20,000 names that were deleted, and no more. Otherwise its memory would grow
+// without end.
 func TestNamesThatAreRemembered(t *testing.T) {
 	first := facts.Compress(testbuilders.Job("first").Complete(testbuilders.Now).Fact())
-	r := newRecreations()
-	r.recordDeletion(first, testbuilders.Now)
+	r := knowledge.NewRecreations()
+	r.RecordDeletion(first, testbuilders.Now)
 	for i := range 19_999 {
-		r.recordDeletion(facts.Compress(testbuilders.Job(fmt.Sprint(i)).Complete(testbuilders.Now).Fact()), testbuilders.Now)
+		r.RecordDeletion(facts.Compress(testbuilders.Job(fmt.Sprint(i)).Complete(testbuilders.Now).Fact()), testbuilders.Now)
 	}
-	if !r.names.Contains(nameOf(first)) {
-		t.Errorf("forgotten, and only %d names are remembered", r.names.Len())
+	if !r.Names.Contains(knowledge.NameOf(first)) {
+		t.Errorf("forgotten, and only %d names are remembered", r.Names.Len())
 	}
-	r.recordDeletion(facts.Compress(testbuilders.Job("last").Complete(testbuilders.Now).Fact()), testbuilders.Now)
-	if r.names.Contains(nameOf(first)) || r.names.Len() != 20_000 {
-		t.Errorf("%d names are remembered", r.names.Len())
+	r.RecordDeletion(facts.Compress(testbuilders.Job("last").Complete(testbuilders.Now).Fact()), testbuilders.Now)
+	if r.Names.Contains(knowledge.NameOf(first)) || r.Names.Len() != 20_000 {
+		t.Errorf("%d names are remembered", r.Names.Len())
 	}
 }

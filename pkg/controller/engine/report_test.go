@@ -1,12 +1,13 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 func TestReportCountsWhatThePolicyDecides(t *testing.T) {
@@ -47,7 +48,7 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 	if p.LastDeletion != nil || p.Unreadable != nil || p.Excluded != "" || p.DoesNothing || p.Stored.Name != "p" {
 		t.Errorf("got %+v", p)
 	}
-	w.holds("p", report.Group{Reason: policy.ReasonInvalidAnnotation, Detail: w.explain(w.records.get("uid-malformed")).Detail, Object: "jobs.batch/malformed", Count: 2})
+	w.holds("p", report.Group{Reason: policy.ReasonInvalidAnnotation, Detail: w.Explain(w.Records.Get("uid-malformed")).Detail, Object: "jobs.batch/malformed", Count: 2})
 	want := []report.Group{{Reason: policy.ReasonTerminating, Detail: `waits for finalizers ["example.com/f"]`, Object: "jobs.batch/going", Count: 1}}
 	if !slices.Equal(p.AwaitingByReason, want) {
 		t.Errorf("awaits %+v", p.AwaitingByReason)
@@ -60,7 +61,8 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 }
 
 // TestReportCountsWhatCeilingsCount: the objects of all selected namespaces count, whichever policy decides for them, and whether the
-// policy enforces, previews or stops all deletions. A preview counts what it would count if it enforced, with its own rules.
+// policy enforces, previews or stops all deletions. A preview counts the objects that it would count if it were enforced, with its own
+// rules.
 func TestReportCountsWhatCeilingsCount(t *testing.T) {
 	most := func(n int64) *int64 { return &n }
 	governs := func(generation int64, change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
@@ -90,7 +92,7 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 		"previewing": {func(s *gc.ClusterCleanupPolicySpec) { s.Mode = gc.ModePreview }, counted},
 		"suspended":  {func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true }, counted},
 		"stopping":   {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.SuspendAll = true }, counted},
-		"previewing with a rule of its own": {func(s *gc.ClusterCleanupPolicySpec) {
+		"previewing with a separate rule": {func(s *gc.ClusterCleanupPolicySpec) {
 			s.Mode = gc.ModePreview
 			s.Rules = []gc.CleanupRule{{Name: "hooks", TTL: new(gc.TTL("never")), ManagedElsewhere: gc.ManagedElsewhereDelete}}
 		}, withHook},
@@ -121,8 +123,8 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 	}
 }
 
-// TestReportCountsByNamespace: the report on a cluster policy counts its objects by namespace, also of a preview, in whatever steps it is
-// made. A namespace without candidates, objects of other policies, and the reports on policies of a namespace add nothing.
+// TestReportCountsByNamespace: the report on a cluster policy counts its objects by namespace, even on a preview, and in whatever steps it
+// is made. A namespace without candidates, objects of other policies, and the reports on policies of a namespace add nothing.
 func TestReportCountsByNamespace(t *testing.T) {
 	for _, mode := range []gc.PolicyMode{gc.ModeEnforce, gc.ModePreview} {
 		for _, budget := range []int{0, 1} {
@@ -192,7 +194,7 @@ func TestReportOfAProtectedNamespace(t *testing.T) {
 	}
 }
 
-// TestPreview: a preview counts what it would decide together with the enforcing policies, and deletes nothing.
+// TestPreview: a preview counts the decisions that it would make together with the enforcing policies, and deletes nothing.
 func TestPreview(t *testing.T) {
 	preview := func(ttl gc.TTL) *testbuilders.PolicyBuilder { return testbuilders.Policy("p").Preview().Default(ttl) }
 	for name, c := range map[string]struct {
@@ -257,19 +259,19 @@ func TestDeletedNeverDecreases(t *testing.T) {
 func TestDirty(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.namespace("team-b")
-	w.TakeDirty()
+	w.TakeUnwritten()
 	for name, do := range map[string]func(){
 		"an object":      func() { w.upsert(job(0, "a")) },
-		"time":           func() { w.upsert(job(0, "a")); w.TakeDirty(); w.pass(time.Hour) },
-		"a removal":      func() { w.upsert(job(0, "b")); w.TakeDirty(); w.removed("b") },
+		"time":           func() { w.upsert(job(0, "a")); w.TakeUnwritten(); w.pass(time.Hour) },
+		"a removal":      func() { w.upsert(job(0, "b")); w.TakeUnwritten(); w.removed("b") },
 		"a policy":       func() { w.policy(ttlPolicy("1h", w.report("p").Stored.Generation+1)) },
 		"its protection": func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true"); w.namespace(testbuilders.Home) },
 	} {
-		if do(); !slices.Equal(w.TakeDirty(), []string{testbuilders.Home}) {
-			t.Errorf("after %s, the namespace is not dirty", name)
+		if do(); !slices.Equal(w.TakeUnwritten(), []string{testbuilders.Home}) {
+			t.Errorf("after %s, the namespace is not to be reported", name)
 		}
-		if got := w.TakeDirty(); len(got) != 0 {
-			t.Errorf("after %s, %q is dirty twice", name, got)
+		if got := w.TakeUnwritten(); len(got) != 0 {
+			t.Errorf("after %s, %q is to be reported twice", name, got)
 		}
 	}
 }
@@ -292,19 +294,20 @@ func TestReportsCreateNoNamespace(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(jobs(0, "a", "b")...)
 	w.setBudget(1)
-	reporting := w.ReportOn(testbuilders.Home)
-	reporting.Step()
-	w.removePolicy(ttlPolicy("1h", 1))
-	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
-	w.stepAll()
-	for reporting.Step() {
-	}
-	if len(reporting.Reports()) != 1 || len(w.Engine.namespaces) != 0 {
-		t.Errorf("%d reports, and %d namespaces are known", len(reporting.Reports()), len(w.Engine.namespaces))
+	var reports []report.Report
+	w.interrupt = sync.OnceFunc(func() {
+		w.removePolicy(ttlPolicy("1h", 1))
+		w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
+		w.stepAll()
+	})
+	w.read(w.ReportOn(testbuilders.Home, &reports))
+	if len(reports) != 1 || len(w.Engine.Namespaces) != 0 {
+		t.Errorf("%d reports, and %d namespaces are known", len(reports), len(w.Engine.Namespaces))
 	}
 }
 
-// TestHeldObjectsOfAPreview: a Preview reports as held what would be held if it enforced, and nothing is due once the policy is removed.
+// TestHeldObjectsOfAPreview: a Preview reports the objects as held that would be held if it were enforced, and nothing is due once the
+// policy is removed.
 func TestHeldObjectsOfAPreview(t *testing.T) {
 	w := newWorld(t, ttlPolicy("0s", 1).Preview(), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "never").Labelled("no", "such")))
 	w.upsert(jobs(time.Minute, "a", "b")...)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -14,17 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // restarted returns a world with a new engine, which knows only when a controller last ran; zero if none did. At most two objects may
 // become due at once.
 func restarted(t *testing.T, last time.Time) *world {
 	w := newWorld(t)
-	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
+	w.driver = newDriver(memory.Config{HoldAbove: 2, HoldAboveTotal: -1})
 	clear(w.namespaces)
 	w.SetLastRun(last)
 	w.ReplaceCronJobs(nil, w.now)
@@ -176,7 +178,7 @@ func TestUnseenChangesInAllNamespaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := restarted(t, testbuilders.Now)
-			w.config.HoldAboveTotal = int(c.total)
+			w.Config.HoldAboveTotal = int(c.total)
 			p, guard := ttlClusterPolicy("c", "10m", 1), guardrailPolicy(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Total: new(int64(3))}})
 			p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.due}
 			guard.Name, guard.UID, guard.Status.ObservedGeneration = "guard", "uid-guard", 1
@@ -304,11 +306,11 @@ func TestOneOfTwoApprovalsIsNotEnough(t *testing.T) {
 	}
 }
 
-// TestAnUnseenChangeHasATotal: objects of an unseen change count together in all namespaces, too.
+// TestAnUnseenChangeHasATotal: objects of an unseen change also count together in all namespaces.
 func TestAnUnseenChangeHasATotal(t *testing.T) {
 	const namespaces, each = 10, 9
 	w := newWorld(t)
-	w.driver = newDriver(Config{HoldAbove: 10, HoldAboveTotal: 40})
+	w.driver = newDriver(memory.Config{HoldAbove: 10, HoldAboveTotal: 40})
 	w.SetLastRun(w.now.Add(-time.Minute))
 	w.ReplaceCronJobs(nil, w.now)
 	var all []*metav1.PartialObjectMetadata
@@ -371,8 +373,8 @@ func TestAnUnseenChange(t *testing.T) {
 	}
 }
 
-// TestMarksAfterObjectsAtARestart: objects are due by marks that are listed last. They were not due while the last controller ran, so too
-// many of them are held. If marks cannot be stored, they count from now on and nothing waits.
+// TestMarksAfterObjectsAtARestart: objects are due by marks that are listed last. They were not due while the last controller ran, so they
+// are held if there are too many. If marks cannot be stored, the objects count from now on and nothing waits.
 func TestMarksAfterObjectsAtARestart(t *testing.T) {
 	all := names("a-", 3)
 	begin := func(t *testing.T) *world {
@@ -383,7 +385,7 @@ func TestMarksAfterObjectsAtARestart(t *testing.T) {
 		}
 		w.listCovered()
 		w.confirmFresh()
-		if text := w.whyNotAssessed(w.driver.namespaces[testbuilders.Home]); text != notListed("usage marks") {
+		if text := w.WhyNotAssessed(w.driver.Namespaces[testbuilders.Home]); text != knowledge.NotListed("usage marks") {
 			t.Errorf("changes are not assessed because %q", text)
 		}
 		return w
@@ -392,7 +394,7 @@ func TestMarksAfterObjectsAtARestart(t *testing.T) {
 		w := begin(t)
 		m := finishMarks("5", "a-0", -time.Hour, 100)
 		for _, name := range all {
-			m.Finished[testbuilders.UID(name)] = FinishMark{testbuilders.Now.Add(-time.Hour), 100}
+			m.Finished[testbuilders.UID(name)] = memory.FinishMark{Since: testbuilders.Now.Add(-time.Hour), Version: 100}
 		}
 		w.SetMarks(m, w.now)
 		w.takes()

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
 
 const (
@@ -34,7 +35,7 @@ func scaleJob(i int) *facts.Compact {
 
 // scaled returns an engine with many namespaces, each with a policy and Jobs.
 func scaled(p gc.CleanupPolicySpec) *driver {
-	t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	t := newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
 	var all []*facts.Compact
 	for ns := range scaleNamespaces { // By namespace, as the API server lists them.
 		for i := ns; i < scaleJobs; i += scaleNamespaces {
@@ -81,7 +82,7 @@ func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		before := liveHeap()
 		t := scaled(scaleSpec("30d"))
-		b.ReportMetric(float64(liveHeap()-before)/float64(t.records.count), "heap-B/Job")
+		b.ReportMetric(float64(liveHeap()-before)/float64(t.Records.Count), "heap-B/Job")
 		runtime.KeepAlive(t)
 	}
 }
@@ -89,13 +90,13 @@ func BenchmarkHeap(b *testing.B) {
 // readable fails if a policy cannot be read, because then the benchmark would measure nothing.
 func (d *driver) readable(b *testing.B) {
 	b.Helper()
-	all := slices.Clone(d.clusterPolicies)
-	for _, ns := range d.namespaces {
-		all = append(all, ns.policies...)
+	all := slices.Clone(d.ClusterPolicies)
+	for _, ns := range d.Namespaces {
+		all = append(all, ns.Policies...)
 	}
 	for _, ps := range all {
-		if ps.err != nil {
-			b.Fatalf("policy %s: %v", ps.title(), ps.err)
+		if ps.Err != nil {
+			b.Fatalf("policy %s: %v", ps.Title(), ps.Err)
 		}
 	}
 }
@@ -114,9 +115,9 @@ func scaleCeiling(most int64) *gc.Guardrails {
 	return &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
 }
 
-// BenchmarkRejudge judges all Jobs again because a cluster policy has changed: without limits, with pools and a ceiling that stay the same,
+// BenchmarkSettle settles all Jobs again because a cluster policy has changed: without limits, with pools and a ceiling that stay the same,
 // and with a ceiling that changes each time.
-func BenchmarkRejudge(b *testing.B) {
+func BenchmarkSettle(b *testing.B) {
 	limited := scaleSpec("30d")
 	limited.Capacity = &gc.Capacity{MaxObjects: new(int64(scaleJobs / scaleNamespaces * 9 / 10))}
 	for name, c := range map[string]struct {
@@ -148,7 +149,7 @@ func BenchmarkListed(b *testing.B) {
 	const namespaces = 3000
 	for b.Loop() {
 		b.StopTimer()
-		t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+		t := newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
 		var all []*metav1.PartialObjectMetadata
 		for i := range namespaces {
 			all = append(all, testbuilders.Namespace(fmt.Sprint("ns-", i), "1"))
@@ -166,8 +167,8 @@ func BenchmarkListed(b *testing.B) {
 				t.BeginMerge(resource, name).End(true, testbuilders.Now)
 			}
 		}
-		if len(t.pending) > 0 {
-			b.Fatalf("%d namespaces are not assessed", len(t.pending))
+		if len(t.Pending) > 0 {
+			b.Fatalf("%d namespaces are not assessed", len(t.Pending))
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -12,12 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
-// TestSnapshotChangesNothing: a change that is tried on a copy does not affect the original, not even what objects of several namespaces
-// share.
+// TestSnapshotChangesNothing: a change that is tried on a copy does not affect the original, not even data that objects of several
+// namespaces share.
 func TestSnapshotChangesNothing(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("30d"))
 	w.clusterPolicy(jobCeiling(1, 3))
@@ -34,7 +36,7 @@ func TestSnapshotChangesNothing(t *testing.T) {
 		t.Errorf("%d of 4 are due on the copy", got)
 	}
 
-	w.upsert(testbuilders.Job("another").Complete(w.now).Fact()) // Objects that the copy had changed would be judged now.
+	w.upsert(testbuilders.Job("another").Complete(w.now).Fact()) // Objects that the copy had changed would be settled now.
 	if got := len(w.Due()); before != 1 || got != 2 {
 		t.Errorf("%d were due before, and %d with one more, not 1 and 2", before, got)
 	}
@@ -45,7 +47,7 @@ func TestSnapshotChangesNothing(t *testing.T) {
 }
 
 // TestSnapshotOfAKind: to forecast a change of a lifecycle, the objects of its resource are listed again, in the namespaces where it
-// matters. Of the others only those are copied that control such an object, or that it controls.
+// matters. Other objects are copied only if they control such an object, or such an object controls them.
 func TestSnapshotOfAKind(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("30d").Rules(testbuilders.Rule("r", "1h").For(runs)))
 	w.namespace("other")
@@ -62,11 +64,12 @@ func TestSnapshotOfAKind(t *testing.T) {
 		testbuilders.Job("child").Complete(w.now).ControlledBy("example.com/v1", "Run", "run").Fact(),
 	)
 	w.listCovered()
-	s := &trialCopy{driver: newDriver(Config{})}
+	s := &trialCopy{driver: newDriver(memory.Config{})}
 	next := customRuns(t, true)
-	s.Snapshot = w.BeginSnapshot(ProposeKind(next), 100, nil, w.now)
+	var reading memory.Reading
+	s.Snapshot, reading = trial.New(w.Engine, trial.ProposeKind(next), 100, nil, w.now)
 	s.driver.Engine = s.Snapshot.Engine
-	w.finish(func() bool { return s.Step(w.now) })
+	w.read(reading)
 	var names []string
 	for _, k := range s.Facts {
 		names = append(names, k.Name())
@@ -79,7 +82,7 @@ func TestSnapshotOfAKind(t *testing.T) {
 		t.Errorf("missing %v", missing)
 	}
 	s.driver.SetKinds(w.Kinds().With(next), w.now)
-	if w.Kinds().Finishes(runs) || !w.Engine.namespaces[testbuilders.Home].covers(runs) || len(w.Engine.outdated) > 0 {
+	if w.Kinds().Finishes(runs) || !w.Engine.Namespaces[testbuilders.Home].Covers(runs) || len(w.Engine.Outdated) > 0 {
 		t.Error("the change of the copy has changed the original")
 	}
 }
@@ -105,7 +108,7 @@ func TestSnapshotDuringAHold(t *testing.T) {
 	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne")))
 	w.observePolicy(ttlPolicy("1h", 1).Status(statusOf(1)))
-	w.cronJobsListed = false // A change is pending, so that clearances are copied.
+	w.CronJobsListed = false // A change is pending, so that clearances are copied.
 	w.observePolicy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "ne")).Generation(2))
 	w.setBudget(1)
 	done := false
@@ -121,7 +124,7 @@ func TestSnapshotDuringAHold(t *testing.T) {
 	if !done {
 		t.Fatal("the copy was not interrupted")
 	}
-	t.Logf("held %d, copied %v", len(w.Engine.namespaces[testbuilders.Home].holds), s.driver.namespaces[testbuilders.Home].copiedClearances)
+	t.Logf("held %d, copied %v", len(w.Engine.Namespaces[testbuilders.Home].Holds), s.driver.Namespaces[testbuilders.Home].CopiedClearances)
 	for _, k := range s.Facts {
 		s.driver.Upsert(k, w.now)
 	}
@@ -140,7 +143,7 @@ func TestSnapshotWithMarks(t *testing.T) {
 	s.driver.SetPolicy(ttlPolicy("1h", 2).Version(w.next()).Obj(), w.now)
 	s.driver.Replace(gc.ResourceJobs, nil, 0, w.now)
 	s.driver.Replace(gc.ResourcePods, s.Facts, 0, w.now)
-	if got, home := len(s.driver.Due()), s.driver.namespaces[testbuilders.Home]; got != 3 || s.driver.unlisted(home) != "" {
-		t.Errorf("%d of 3 are due on the copy, which waits for %q", got, s.driver.unlisted(home))
+	if got, home := len(s.driver.Due()), s.driver.Namespaces[testbuilders.Home]; got != 3 || s.driver.Unlisted(home) != "" {
+		t.Errorf("%d of 3 are due on the copy, which waits for %q", got, s.driver.Unlisted(home))
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // TestStartSuspended: nothing is deleted in a namespace before an enforcing cluster policy selects it, or after the last such policy is
@@ -24,7 +24,7 @@ func TestStartSuspended(t *testing.T) {
 	preview.Spec.Mode = gc.ModePreview
 	elsewhere.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "c"}}
 	w := newWorld(t)
-	w.config.StartSuspended = true
+	w.Config.StartSuspended = true
 	w.policy(ttlPolicy("1h", 1))
 	w.upsert(jobs(2*time.Hour, "a", "b")...)
 	suspended := func(when string) {
@@ -65,7 +65,7 @@ func TestTheEndOfStartSuspendedIsAssessed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.config.StartSuspended, w.config.HoldAboveTotal = true, 5000
+			w.Config.StartSuspended, w.Config.HoldAboveTotal = true, 5000
 			for i := range c.namespaces {
 				ns := fmt.Sprintf("n%d", i)
 				w.namespace(ns)
@@ -108,7 +108,7 @@ func TestARestartWithTheFlag(t *testing.T) {
 	for name, order := range map[string][]int{"cluster policies first": {0, 1, 2}, "cluster policies last": {1, 2, 0}} {
 		t.Run(name, func(t *testing.T) {
 			w := restarted(t, testbuilders.Now.Add(-45*time.Minute))
-			w.config.StartSuspended = true
+			w.Config.StartSuspended = true
 			c, p := guardrailPolicy(1, gc.Guardrails{}), ttlPolicy("30m", 1).Version(w.next()).Obj()
 			ns := testbuilders.Namespace(testbuilders.Home, w.next())
 			c.ResourceVersion, c.Status.ObservedGeneration, p.Status.ObservedGeneration = w.next(), 1, 1

@@ -4,194 +4,157 @@
 package engine
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 )
 
-// rejudging is the rejudge queue: namespaces whose objects must all be judged again, because something changed that may affect each of
-// them. updateMembership is called for all objects in the queue before evaluate is called for any, because the decision for one object may
-// depend on the memberships of all. Step does what exceeds the budget of a call, and until then nothing that depends on it is deleted.
-type rejudging struct {
-	// counting are the namespaces with objects that wait for updateMembership, and evaluating those with objects that wait for evaluate:
-	// all of counting are also in evaluating. In the namespaces of applying, holds have begun or ended, and are not applied to all objects
-	// yet.
-	counting, evaluating, applying sets.Set[*namespace]
-	// paused are the lanes that pauseDeletes has paused.
-	paused []*lane
-}
-
-func newRejudging() rejudging {
-	return rejudging{
-		counting: sets.New[*namespace](), evaluating: sets.New[*namespace](), applying: sets.New[*namespace](),
+// Turn handles an event, and settles as much of what the event has touched as the budget allows. Work that was left before the event waits
+// for Step.
+func (e *Engine) Turn(event func(), now time.Time) {
+	from, behind := len(e.Touched.Records), e.HasWork()
+	event()
+	if e.takeIn(); behind {
+		e.settleSince(from, now)
+	} else {
+		e.step(now)
 	}
 }
 
-// Step continues the work that earlier calls left, until the budget is spent, and reports whether there is more.
-func (e *Engine) Step(now time.Time) bool {
-	if e.judging() {
-		e.stepRejudging(now)
+// takeIn handles what an event has found out, before anything is settled.
+func (e *Engine) takeIn() {
+	e.Asked.Rec = nil // Anything that policies are asked about may have changed.
+	e.TakeChanges()
+	for ns := range e.Touched.Uncovered {
+		e.dropUncovered(ns)
 	}
-	if !e.judging() {
-		e.stepApplying(now)
-	}
-	return e.hasWork()
+	clear(e.Touched.Uncovered)
+	e.ForgetEmpty()
 }
 
-// hasWork reports whether there is work for Step.
-func (e *Engine) hasWork() bool { return e.judging() || len(e.applying) > 0 }
-
-// judging reports whether the rejudge queue has objects.
-func (e *Engine) judging() bool { return len(e.evaluating) > 0 }
-
-// busy reports whether there is work for Step in a namespace, so that a report on it would be incomplete.
-func (e *Engine) busy(ns *namespace) bool { return e.evaluating.Has(ns) || e.applying.Has(ns) }
-
-// rejudge judges all objects of some namespaces again, as many as the budget allows. The others stay in the queue.
-func (e *Engine) rejudge(all []*namespace, now time.Time) {
-	begun := e.judging()
-	e.queueNamespaces(all)
-	if !begun {
-		e.stepRejudging(now)
-	}
-	if e.judging() {
-		e.pauseQueued(all, begun)
-	}
+// Step settles what events have touched until the budget is spent, and reports whether there is more. Where everything was touched, all
+// objects are counted before any is settled, because the decision for one may depend on the memberships of all. Then the changes that
+// people made are assessed, and holds that have begun or ended are applied. Until then, nothing is deleted that may depend on it; see
+// Memory.Unsettled.
+func (e *Engine) Step(now time.Time) (more bool) {
+	e.Touched.Resumable = true
+	e.takeIn()
+	e.step(now)
+	return e.HasWork()
 }
 
-func (e *Engine) rejudgeAll(now time.Time) {
-	e.rejudge(slices.Collect(maps.Values(e.namespaces)), now)
-}
-
-// queueNamespaces adds all objects of some namespaces to the rejudge queue.
-func (e *Engine) queueNamespaces(all []*namespace) {
-	for _, ns := range all {
-		e.invalidate(ns)
-		ns.uncounted, ns.unevaluated = len(ns.records), len(ns.records)
-		e.counting.Insert(ns)
-		e.evaluating.Insert(ns)
+// step is Step. If no earlier call has left work, it resumes no deletions: the records that it settles cannot have paused any.
+func (e *Engine) step(now time.Time) {
+	if e.countAll(now) && e.settleAll(now) {
+		e.gate(now)
+	}
+	if e.Touched.Resumable && !e.HasWork() {
+		e.Touched.Resumable = false
+		e.Effects.Due = e.Queue.Resume(e.MustWait) || e.Effects.Due
 	}
 }
 
-// pauseQueued pauses the deletes of namespaces that were added to the rejudge queue, and of all namespaces under a ceiling: which of their
-// objects are over may depend on the queue. If the queue had begun before, the namespaces under a ceiling are paused already.
-func (e *Engine) pauseQueued(all []*namespace, begun bool) {
-	queued := sets.New(all...)
-	e.pauseDeletes(func(ns *namespace) bool { return queued.Has(ns) || !begun && len(ns.ceilings) > 0 })
-}
-
-// stepRejudging judges objects of the rejudge queue until the budget is spent. When the queue is empty, it assesses the pending changes.
-func (e *Engine) stepRejudging(now time.Time) {
-	if len(e.counting) > 0 {
-		count := func(rec *record) { e.updateMembership(rec, now) }
-		if e.forEachUntilSpent(e.counting, func(ns *namespace) *int { return &ns.uncounted }, count); len(e.counting) > 0 {
-			return
-		}
-		e.overChanged = slices.DeleteFunc(e.overChanged, func(rec *record) bool {
-			rec.setOverSince(now)
-			return rec.removed() || e.evaluating.Has(rec.ns) && rec.position < int32(rec.ns.unevaluated) // It is evaluated below.
-		})
-	}
-	e.forEachUntilSpent(e.evaluating, func(ns *namespace) *int { return &ns.unevaluated }, func(rec *record) {
-		e.queueNotice(rec)
-		e.evaluate(rec, now)
+// countAll counts all objects of the namespaces in Touched.Counting, and reports whether it is done.
+func (e *Engine) countAll(now time.Time) (done bool) {
+	return e.forEachUntilSpent(e.Touched.Counting, func(ns *memory.Namespace) *int { return &ns.Uncounted }, func(rec *memory.Record) {
+		e.Count(rec, now)
 	})
-	if e.judging() {
-		return
-	}
-	if e.evaluateOverChanged(now); e.judging() {
-		return
-	}
-	e.assessPending(now)
-	e.resumeDeletes()
-	e.effects.Due = true
 }
 
-// applyAll applies the holds of some namespaces to their objects, because the holds have changed. Step does what exceeds the budget, and
-// until then nothing is deleted in these namespaces.
-func (e *Engine) applyAll(all []*namespace, now time.Time) {
-	for _, ns := range all {
-		if ns.dueCount > 0 || ns.deadlineCount > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
-			ns.unapplied = len(ns.records)
-			e.applying.Insert(ns)
+// settleAll settles what was touched once countAll is done, and reports whether it is done itself.
+func (e *Engine) settleAll(now time.Time) (done bool) {
+	for rec := e.Touched.Pop(); rec != nil; rec = e.Touched.Pop() {
+		if e.settleTouched(rec, now) && len(e.Touched.Records) > 0 {
+			return false
 		}
 	}
-	e.stepApplying(now)
+	if len(e.Touched.Settling) == 0 {
+		return true
+	}
+	e.Effects.Due = true // Memory may agree with a consistent read now.
+	return e.forEachUntilSpent(e.Touched.Settling, func(ns *memory.Namespace) *int { return &ns.Undecided }, func(rec *memory.Record) {
+		e.QueueNotice(rec)
+		e.settle(rec, now)
+	})
 }
 
-// stepApplying applies holds to objects until the budget is spent.
-func (e *Engine) stepApplying(now time.Time) {
-	e.forEachUntilSpent(e.applying, func(ns *namespace) *int { return &ns.unapplied }, func(rec *record) {
-		switch {
-		case len(rec.previews()) > 0, rec.changesDeadline():
-			e.evaluate(rec, now)
-		case rec.due:
-			e.reapply(rec, now)
+// settleSince settles the touched records from an index on, except records that depend on memberships that Step has yet to update.
+func (e *Engine) settleSince(from int, now time.Time) {
+	t, kept, spent := &e.Touched, from, false
+	for i := from; i < len(t.Records); i++ { // Counting one may touch others.
+		rec := t.Records[i]
+		if spent || e.countingFor(rec.NS) {
+			t.Records[kept] = rec
+			kept++
+			continue
+		}
+		rec.Untouch()
+		spent = e.settleTouched(rec, now)
+	}
+	clear(t.Records[kept:])
+	t.Records = t.Records[:kept]
+}
+
+// settleTouched counts a record if it must be counted, settles it, and reports whether the budget is spent. It does nothing if the object
+// is gone.
+func (e *Engine) settleTouched(rec *memory.Record, now time.Time) (spent bool) {
+	if rec.Removed() {
+		return false
+	}
+	if rec.Flags.Has(memory.MustCount) {
+		e.Count(rec, now)
+	}
+	e.settle(rec, now)
+	return e.Spent(rec.NS.Work())
+}
+
+// countingFor reports whether decisions in a namespace depend on memberships that Step has yet to update.
+func (e *Engine) countingFor(ns *memory.Namespace) bool {
+	return e.Touched.Counting.Has(ns) || len(e.Touched.Counting) > 0 && len(ns.Ceilings)+len(ns.PreviewCeilings) > 0
+}
+
+// gate assesses the changes that people made, and applies holds to objects until the budget is spent.
+func (e *Engine) gate(now time.Time) {
+	if e.Touched.Assessable {
+		e.Touched.Assessable = false
+		e.AssessPending(now)
+	}
+	e.CheckHolds()
+	e.forEachUntilSpent(e.Touched.Applying, func(ns *memory.Namespace) *int { return &ns.Unapplied }, func(rec *memory.Record) {
+		if len(rec.Previews()) > 0 || rec.ChangesDeadline() || rec.Due {
+			e.settle(rec, now)
 		}
 	})
-	if len(e.applying) > 0 {
-		e.pauseDeletes(e.applying.Has)
-		return
-	}
-	e.resumeDeletes()
 }
 
-// forEachUntilSpent calls do for records of some namespaces until the budget is spent, but at least once. The records whose position is
-// below remaining are still to be done. It removes a namespace from the set when none remains.
-func (e *Engine) forEachUntilSpent(set sets.Set[*namespace], remaining func(*namespace) *int, do func(*record)) {
+// forEachUntilSpent calls do for records of some namespaces until the budget is spent, but at least once, and reports whether it is done.
+// The records whose position is below remaining are still to be done. It removes a namespace from the set when none remains.
+func (e *Engine) forEachUntilSpent(
+	set sets.Set[*memory.Namespace], remaining func(*memory.Namespace) *int, do func(*memory.Record),
+) (done bool) {
 	for ns := range set {
 		n, spent := remaining(ns), false
 		for *n > 0 && !spent {
 			*n--
-			do(ns.records[*n])
-			spent = e.spent(ns.work())
+			do(ns.Records[*n])
+			spent = e.Spent(ns.Work())
 		}
 		if *n == 0 {
 			set.Delete(ns)
 		}
 		if spent {
-			return
+			break
 		}
 	}
+	return len(set) == 0
 }
 
-// work returns the work of judging one object of the namespace; see Config.Spent.
-func (ns *namespace) work() int {
-	return 1 + len(ns.voters) + len(ns.previews) + len(ns.clusterVoters) + len(ns.clusterPreviews) + ns.conditionCount
-}
-
-// workIn is work for a namespace that may not be known.
-func (e *Engine) workIn(namespace string) int {
-	if ns, ok := e.namespaces[namespace]; ok {
-		return ns.work()
-	}
-	return 1
-}
-
-// pauseDeletes pauses the deletes of some namespaces until there is no work for Step, and no List is open.
-func (e *Engine) pauseDeletes(which func(*namespace) bool) {
-	var lanes []*lane
-	for _, ns := range e.namespaces {
-		if !ns.lane.Paused() && which(ns) {
-			lanes = append(lanes, &ns.lane)
-		}
-	}
-	if len(lanes) > 0 {
-		e.queue.Pause(lanes...)
-		e.paused = append(e.paused, lanes...)
-	}
-}
-
-// resumeDeletes resumes all paused deletes, unless there is still work for Step or an open List.
-func (e *Engine) resumeDeletes() {
-	if e.hasWork() || len(e.lists) > 0 {
-		return
-	}
-	for _, l := range e.paused {
-		e.queue.Resume(l)
-	}
-	e.paused = nil
-	e.effects.Due = true
+// TakeEffects returns the effects of all events since the last call.
+func (e *Engine) TakeEffects() memory.Effects {
+	out := e.Effects
+	out.Work, out.Reread = e.HasWork(), e.Usage.NeedsReread()
+	e.Effects = memory.Effects{}
+	return out
 }

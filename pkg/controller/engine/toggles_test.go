@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // crowd writes Jobs that finished two hours ago.
@@ -23,8 +23,8 @@ func (w *world) crowd(namespace, prefix string, n int) {
 	}
 }
 
-// TestAToggledPolicyIsNotHeld: the same objects become due each time that somebody edits the policy back. They count once, so only what
-// makes others due is held.
+// TestAToggledPolicyIsNotHeld: the same objects become due each time that somebody edits the policy back. They count once, so only changes
+// that make other objects due are held.
 func TestAToggledPolicyIsNotHeld(t *testing.T) {
 	for name, off := range map[string]func(generation int64) *testbuilders.PolicyBuilder{
 		"a TTL":   func(g int64) *testbuilders.PolicyBuilder { return ttlPolicy("never", g) },
@@ -33,7 +33,7 @@ func TestAToggledPolicyIsNotHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, off(1))
-			w.config.HoldAbove = 10
+			w.Config.HoldAbove = 10
 			w.crowd(testbuilders.Home, "x", 7)
 			generation := int64(1)
 			for range 5 {
@@ -50,7 +50,7 @@ func TestAToggledPolicyIsNotHeld(t *testing.T) {
 	}
 }
 
-// TestAToggledClusterPolicyIsNotHeld: the same in all namespaces together, for the policy that is toggled.
+// TestAToggledClusterPolicyIsNotHeld: the same is true in all namespaces together, for the policy that is toggled.
 func TestAToggledClusterPolicyIsNotHeld(t *testing.T) {
 	defaults := func(ttl gc.TTL, generation int64) *gc.ClusterCleanupPolicy {
 		return &gc.ClusterCleanupPolicy{
@@ -61,7 +61,7 @@ func TestAToggledClusterPolicyIsNotHeld(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	w.config.HoldAboveTotal = 10
+	w.Config.HoldAboveTotal = 10
 	w.clusterPolicy(defaults("never", 1))
 	for _, name := range []string{"a", "b"} {
 		w.namespace(name)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -13,30 +13,33 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// oldestOverdue returns for how long the object that has been due for the longest time is overdue.
+// oldestOverdue returns the longest time for which an object has been due.
 func (d *driver) oldestOverdue(now time.Time) time.Duration {
-	oldest := d.FindOldest()
-	d.finish(oldest.Step)
-	return oldest.Overdue(now)
+	var since time.Time
+	if d.read(d.OldestDue(&since)); since.IsZero() {
+		return 0
+	}
+	return max(now.Sub(since), 0)
 }
 
 // checkTotals compares the counts that the engines keep up to date with all records.
 func (e *simulation) checkTotals(t *rapid.T) {
 	e.both(func(d *driver) {
-		want, overdue := map[counted]int{}, time.Duration(0)
-		for rec := range d.records.all() {
-			want[rec.counted()]++
-			if rec.action == policy.Delete {
-				overdue = max(overdue, e.Now.Sub(rec.at.time()))
+		want, overdue := map[memory.Counted]int{}, time.Duration(0)
+		for rec := range d.Records.All() {
+			want[rec.Counted()]++
+			if rec.Action == policy.Delete {
+				overdue = max(overdue, e.Now.Sub(rec.At.Time()))
 			}
 		}
-		got := maps.Clone(d.Engine.counts)
-		maps.DeleteFunc(got, func(_ counted, n int) bool { return n == 0 })
+		got := maps.Clone(d.Engine.Counts)
+		maps.DeleteFunc(got, func(_ memory.Counted, n int) bool { return n == 0 })
 		if !maps.Equal(got, want) {
 			t.Fatalf("counts %v, want %v", got, want)
 		}

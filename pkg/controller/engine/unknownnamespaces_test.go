@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -12,20 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// Unknown namespaces: observed late, or left out of a list.
+// These tests are about unknown namespaces, which are observed late or left out of a list.
 
-// TestANamespaceThatIsObservedLate: the watch of namespaces may lag behind those of policies and objects. The objects that are due when a
-// namespace becomes known are assessed then.
+// TestANamespaceThatIsObservedLate: the watch of namespaces may lag behind the watches of policies and objects. The objects that are due
+// when a namespace becomes known are assessed then.
 func TestANamespaceThatIsObservedLate(t *testing.T) {
 	late := func() *testbuilders.PolicyBuilder { return testbuilders.Policy("p").In("late").Default("10m") }
 	start := func(t *testing.T, n int) *world {
 		w := newWorld(t)
-		w.config.HoldAbove = 2
+		w.Config.HoldAbove = 2
 		w.policy(late())
 		for _, name := range names("job-", n) {
 			w.upsert(testbuilders.Job(name).In("late").Complete(w.now.Add(-time.Hour)).Fact())
@@ -69,7 +69,7 @@ func TestAStaleListOfNamespaces(t *testing.T) {
 func TestAnUnknownNamespaceKeepsHoldsOfClusterPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
-	w.config.HoldAbove, w.config.HoldAboveTotal = 10, 5
+	w.Config.HoldAbove, w.Config.HoldAboveTotal = 10, 5
 	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	w.namespace("b")
 	for _, ns := range []string{testbuilders.Home, "b"} {
@@ -86,7 +86,7 @@ func TestAnUnknownNamespaceKeepsHoldsOfClusterPolicies(t *testing.T) {
 	c.Status = statusOf(2, holds...)
 	w.clusterPolicy(c)
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace("b", w.next())}, w.next(), w.now)
-	w.namespaces[types.NamespacedName{Name: "b"}] = w.Engine.namespaces["b"].revision
+	w.namespaces[types.NamespacedName{Name: "b"}] = w.Engine.Namespaces["b"].Revision
 	w.observeNamespace(testbuilders.Home)
 	for _, n := range names(testbuilders.Home+"-", 4) {
 		w.upsert(w.facts[n])
@@ -101,7 +101,7 @@ func TestAnUnknownNamespaceKeepsHoldsOfClusterPolicies(t *testing.T) {
 func TestAnUnknownNamespaceIsNotAssessedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
-	w.config.HoldAbove = 1000
+	w.Config.HoldAbove = 1000
 	guard := func(n int64, gen int64) *gc.ClusterCleanupPolicy {
 		return guardrailPolicy(gen, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: &n}})
 	}
@@ -130,7 +130,7 @@ func TestARestartHoldsInLateNamespaces(t *testing.T) {
 	for _, how := range []string{"unknown at first", "not selected at first"} {
 		t.Run(how, func(t *testing.T) {
 			w := restarted(t, time.Time{})
-			w.config.HoldAbove = 10
+			w.Config.HoldAbove = 10
 			c := ttlClusterPolicy("c", "10m", 2)
 			if how != "unknown at first" {
 				c.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
@@ -222,7 +222,7 @@ func TestAStaleListOfPolicies(t *testing.T) {
 		return ttlPolicy("10m", 1).Status(statusOf(1))
 	}
 	w.policy(p())
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.clusterPolicy(guardrailPolicy(2, gc.Guardrails{}))
@@ -242,7 +242,7 @@ func TestAStaleListOfPolicies(t *testing.T) {
 // before.
 func TestARemovedNamespaceUnderACeiling(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAbove = 0
+	w.Config.HoldAbove = 0
 	w.clusterPolicy(jobCeiling(1, 2))
 	w.namespace("y")
 	w.policy(testbuilders.Policy("kept").In("y").Default("never"))
@@ -272,7 +272,7 @@ func TestAPolicyChangesInAnUnknownNamespace(t *testing.T) {
 		return testbuilders.Policy("own").Rules(testbuilders.Rule("r", "never").For(gc.ResourceJobs)).Generation(generation)
 	}
 	w := newWorld(t, own(1))
-	w.config.HoldAbove = 2
+	w.Config.HoldAbove = 2
 	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	for _, name := range names("pod-", 4) {
 		w.upsert(testbuilders.Pod(name).Succeeded(w.now.Add(-time.Hour)).Fact())

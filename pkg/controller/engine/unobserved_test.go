@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"errors"
@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // TestUnobservedResourcesAreHeld: if a resource cannot be listed or watched, its objects are held, and so are the objects that it may own.
@@ -29,11 +31,11 @@ func TestUnobservedResourcesAreHeld(t *testing.T) {
 		t.Run(resource, func(t *testing.T) {
 			w := newWorld(t, ttlPolicy("0s", 1))
 			w.upsert(job(0, "j"), testbuilders.Pod("a").Succeeded(w.now).Fact())
-			w.TakeDirty()
+			w.TakeUnwritten()
 			w.Observing(resource, errors.New("no right"), w.now)
 			for name, why := range c.held {
 				w.decided(name, policy.Hold, policy.ReasonUnobserved)
-				if got := w.explain(w.records.get(testbuilders.UID(name))).Detail; got != why {
+				if got := w.Explain(w.Records.Get(testbuilders.UID(name))).Detail; got != why {
 					t.Errorf("%s is held with detail %q", name, got)
 				}
 			}
@@ -41,8 +43,8 @@ func TestUnobservedResourcesAreHeld(t *testing.T) {
 			if w.report("p").Unobserved != resource+" cannot be observed: no right" {
 				t.Errorf("the report has %q", w.report("p").Unobserved)
 			}
-			if len(w.TakeDirty()) != 1 {
-				t.Error("no namespace is dirty")
+			if len(w.TakeUnwritten()) != 1 {
+				t.Error("no namespace is to be reported")
 			}
 			w.takes(c.taken...)
 			w.Observing(resource, errors.New("no right, still"), w.now)
@@ -68,11 +70,11 @@ func TestUnobservedResourcesAreHeld(t *testing.T) {
 	})
 }
 
-// TestChangesDoNotWaitForever: a change waits until all resources are listed, but not for one that fails for long. Its objects are held. Once it
-// can be observed, they become known by a change of their own.
+// TestChangesDoNotWaitForever: a change waits until all resources are listed, but not for a resource that fails for long. The objects of
+// that resource are held. Once it can be observed, their return is a separate change.
 func TestChangesDoNotWaitForever(t *testing.T) {
 	w := newWorld(t)
-	w.config.HoldAbove = 1
+	w.Config.HoldAbove = 1
 	failed := errors.New("no right")
 	w.Observing("pods", failed, w.now)
 	w.observePolicy(ttlPolicy("0s", 1))
@@ -87,9 +89,9 @@ func TestChangesDoNotWaitForever(t *testing.T) {
 	}
 	list(gc.ResourceJobs, job(time.Minute, "j"))
 	w.decided("j", policy.Hold, policy.ReasonUnobserved)
-	w.Observing("pods", failed, w.now.Add(giveUpAfter-1))
+	w.Observing("pods", failed, w.now.Add(knowledge.GiveUpAfter-1))
 	w.takes()
-	w.now = w.now.Add(giveUpAfter)
+	w.now = w.now.Add(knowledge.GiveUpAfter)
 	w.Observing("pods", failed, w.now)
 	w.confirmFresh()
 	w.deletes("j")
@@ -124,7 +126,7 @@ func TestQuotasInDoubt(t *testing.T) {
 				testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).Labelled("both", "").KeepingPercent(50),
 					testbuilders.Rule("alone", "1h").For(gc.ResourceJobs).KeepingPercent(25)),
 				testbuilders.Policy("q").Rules(testbuilders.Rule("both", "30s").Labelled("both", "")))
-			w.ReplaceQuotas([]*Quota{quota(4)}, w.now)
+			w.ReplaceQuotas([]*memory.Quota{quota(4)}, w.now)
 			w.Heard(kinds.ResourceQuotas, w.now)
 			c.begin(w)
 			now := w.now.Add(-2 * time.Minute)
@@ -135,7 +137,7 @@ func TestQuotasInDoubt(t *testing.T) {
 			}
 			for _, name := range []string{"over", "z"} { // z has outlived the TTL of q, but p keeps it because of the quota.
 				w.decided(name, policy.Hold, policy.ReasonUnobserved)
-				if got := w.explain(w.records.get(testbuilders.UID(name))).Detail; got != c.why {
+				if got := w.Explain(w.Records.Get(testbuilders.UID(name))).Detail; got != c.why {
 					t.Errorf("%s is held with detail %q", name, got)
 				}
 			}
@@ -156,7 +158,7 @@ func TestQuotasInDoubt(t *testing.T) {
 	}
 	t.Run("until the TTL has passed", func(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
-		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
+		w.ReplaceQuotas([]*memory.Quota{quota(2)}, w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
 		w.Observing(kinds.ResourceQuotas, errors.New("no right"), w.now)
 		w.takes()
@@ -169,7 +171,7 @@ func TestQuotasInDoubt(t *testing.T) {
 	})
 	t.Run("a preview reports them as held", func(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Preview())
-		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
+		w.ReplaceQuotas([]*memory.Quota{quota(2)}, w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
 		w.upsert(job(2*time.Hour, "old"))
 		w.Observing(kinds.ResourceQuotas, errors.New("no right"), w.now)

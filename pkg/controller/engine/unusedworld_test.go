@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"maps"
@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/references"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/references"
 )
 
 const usingPods = "pods"
@@ -24,10 +26,11 @@ const usingPods = "pods"
 // old is how long ago the ConfigMaps of these tests were created.
 const old = 100 * time.Hour
 
-// unusedWorld is a world whose policy deletes ConfigMaps a day after their last use. Referrers are listed, and stored is what is stored.
+// unusedWorld is a world with a policy that deletes ConfigMaps a day after their last use. Referrers are listed, and stored has the stored
+// marks.
 type unusedWorld struct {
 	*world
-	stored map[types.NamespacedName]*Marks
+	stored map[types.NamespacedName]*memory.Marks
 }
 
 func unusedPolicy() *testbuilders.PolicyBuilder {
@@ -35,14 +38,14 @@ func unusedPolicy() *testbuilders.PolicyBuilder {
 }
 
 func newUnusedWorld(t *testing.T) *unusedWorld {
-	w := &unusedWorld{world: newWorld(t), stored: map[types.NamespacedName]*Marks{}}
+	w := &unusedWorld{world: newWorld(t), stored: map[types.NamespacedName]*memory.Marks{}}
 	w.start()
 	w.listCovered()
 	w.MarksListed(nil, w.now)
 	return w
 }
 
-// start observes everything but ConfigMaps and marks.
+// start observes everything except ConfigMaps and marks.
 func (w *unusedWorld) start() {
 	w.SetKinds(drawnKinds, w.now)
 	for _, resource := range drawnKinds.Deletable() {
@@ -60,7 +63,7 @@ func (w *unusedWorld) listReferrers() {
 	w.EndReferrers(usingPods, w.now)
 }
 
-// restart replaces the engine by a new one that has observed the same, except for the marks.
+// restart replaces the engine with a new one that has observed the same, except the marks.
 func (w *unusedWorld) restart() {
 	facts := w.facts
 	next := newWorld(w.T)
@@ -87,10 +90,10 @@ func (w *unusedWorld) configMaps(names ...string) {
 	}
 }
 
-// use has a Pod refer to a ConfigMap, and unuse removes that Pod.
+// use makes a Pod refer to a ConfigMap, and unuse removes that Pod.
 func (w *unusedWorld) use(name string) {
 	key := references.Reference{To: references.ConfigMaps, Namespace: testbuilders.Home, Name: name}.Key()
-	w.SetReferring([]Referring{{
+	w.SetReferring([]knowledge.Referring{{
 		Source: usingPods, Referrer: references.Referrer{UID: types.UID("pod-" + name), Namespace: testbuilders.Home, Name: name},
 		Keys: []references.Key{key},
 	}}, w.now)
@@ -98,7 +101,7 @@ func (w *unusedWorld) use(name string) {
 
 func (w *unusedWorld) unuse(name string) { w.RemoveReferrer(usingPods, types.UID("pod-"+name), w.now) }
 
-// takeUnmarked fails unless the namespace is the only one for which other marks may have to be stored.
+// takeUnmarked fails unless the namespace is the only one with marks that may be out of date.
 func (w *unusedWorld) takeUnmarked(want ...string) {
 	w.Helper()
 	if got := w.TakeUnmarked(); !slices.Equal(got, want) {
@@ -106,31 +109,31 @@ func (w *unusedWorld) takeUnmarked(want ...string) {
 	}
 }
 
-// wantMarks fails unless these marks are to be stored.
-func (w *unusedWorld) wantMarks(want ...Marks) {
+// wantMarks fails unless these marks must be stored.
+func (w *unusedWorld) wantMarks(want ...memory.Marks) {
 	w.Helper()
 	got, known := w.MarksToStore(testbuilders.Home)
 	if !known {
 		w.Fatal("the marks are not known")
 	}
-	same := func(a *Marks, b Marks) bool {
+	same := func(a *memory.Marks, b memory.Marks) bool {
 		return a.NamespacedName == b.NamespacedName && a.ResourceVersion == b.ResourceVersion &&
-			maps.EqualFunc(a.Unused, b.Unused, time.Time.Equal) && maps.EqualFunc(a.Finished, b.Finished, FinishMark.equal)
+			maps.EqualFunc(a.Unused, b.Unused, time.Time.Equal) && maps.EqualFunc(a.Finished, b.Finished, memory.FinishMark.Equal)
 	}
 	if !slices.EqualFunc(got, want, same) {
 		w.Fatalf("got these marks to store: %v\nwant %v", dereferenced(got), want)
 	}
 }
 
-func dereferenced(all []*Marks) []Marks {
-	var out []Marks
+func dereferenced(all []*memory.Marks) []memory.Marks {
+	var out []memory.Marks
 	for _, m := range all {
 		out = append(out, *m)
 	}
 	return out
 }
 
-// store stores the marks that must be stored, and observes that.
+// store stores the marks that must be stored, and observes them.
 func (w *unusedWorld) store() {
 	w.Helper()
 	marks, known := w.MarksToStore(testbuilders.Home)
@@ -142,8 +145,8 @@ func (w *unusedWorld) store() {
 	}
 }
 
-// write stores marks as the cluster does, and observes that.
-func (w *unusedWorld) write(m *Marks) {
+// write stores marks as the cluster does, and observes them.
+func (w *unusedWorld) write(m *memory.Marks) {
 	w.Helper()
 	var present string
 	if stored := w.stored[m.NamespacedName]; stored != nil {
@@ -154,7 +157,7 @@ func (w *unusedWorld) write(m *Marks) {
 	}
 	if m.Len() == 0 {
 		delete(w.stored, m.NamespacedName)
-		w.RemoveMarks(m.NamespacedName)
+		w.RemoveMarks(m.NamespacedName, w.now)
 		return
 	}
 	m.ResourceVersion = w.next()
@@ -173,9 +176,9 @@ func (w *unusedWorld) list() {
 	w.MarksListed(sets.KeySet(w.stored), w.now)
 }
 
-// marks are those of the namespace with number 0. objects alternate between a name, and how long ago it became unused.
-func marks(resourceVersion string, objects ...any) Marks {
-	out := Marks{
+// marks are the marks of the namespace with number 0. objects alternate between the name of an object, and how long ago it became unused.
+func marks(resourceVersion string, objects ...any) memory.Marks {
+	out := memory.Marks{
 		NamespacedName:  types.NamespacedName{Namespace: testbuilders.Home, Name: "marks-0"},
 		ResourceVersion: resourceVersion, Unused: map[types.UID]time.Time{},
 	}

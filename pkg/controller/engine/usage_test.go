@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"fmt"
@@ -17,21 +17,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/references"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/references"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // TestUsage: referrers, objects and policies come and go, sources fail, marks are stored, and the engine starts again. After each step it
-// must decide for each ConfigMap as a model does that looks at everything anew.
+// must decide for each ConfigMap like a model that looks at everything again.
 func TestUsage(t *testing.T) {
 	testbuilders.Checks(t, 200)
 	testbuilders.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		s := &usageRun{
-			now: testbuilders.Now, policies: map[string]bool{}, objects: map[int]*usageObjectRun{}, stored: map[types.NamespacedName]*Marks{},
+			now: testbuilders.Now, policies: map[string]bool{}, objects: map[int]*usageObjectRun{}, stored: map[types.NamespacedName]*memory.Marks{},
 			referrers: map[string]map[string]int{"pods": {}, "widgets.example.com": {}}, failing: map[string]bool{}, unlisted: map[string]bool{},
 			budget: rapid.SampledFrom([]int{0, 2}).Draw(t, "budget"),
 		}
@@ -43,13 +45,13 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-// TestUsageDetail: for policies of both modes, candidates and reports say why it is not known what refers to an object.
+// TestUsageDetail: for policies of both modes, candidates and reports say why the referrers of an object are not known.
 func TestUsageDetail(t *testing.T) {
 	for _, mode := range []gc.PolicyMode{gc.ModeEnforce, gc.ModePreview} {
 		s := &usageRun{
-			now: testbuilders.Now, policies: map[string]bool{}, objects: map[int]*usageObjectRun{}, stored: map[types.NamespacedName]*Marks{},
+			now: testbuilders.Now, policies: map[string]bool{}, objects: map[int]*usageObjectRun{}, stored: map[types.NamespacedName]*memory.Marks{},
 			referrers: map[string]map[string]int{"pods": {}}, failing: map[string]bool{"pods": true}, unlisted: map[string]bool{},
-			engine: newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}),
+			engine: newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}),
 		}
 		s.observe()
 		p := s.policyIn("n1")
@@ -88,10 +90,10 @@ type usageRun struct {
 	policies  map[string]bool // by namespace
 	objects   map[int]*usageObjectRun
 	referrers map[string]map[string]int // by source and name: the number of the object
-	// failing are the sources that cannot be watched, and unlisted those that were not listed since the start.
+	// failing are the sources that cannot be watched, and unlisted the sources that were not listed since the start.
 	failing, unlisted map[string]bool
-	unstored          sets.Set[string] // the namespaces for which other marks may have to be stored
-	stored            map[types.NamespacedName]*Marks
+	unstored          sets.Set[string] // the namespaces with marks that may be out of date
+	stored            map[types.NamespacedName]*memory.Marks
 }
 
 type usageObjectRun struct {
@@ -107,10 +109,10 @@ func (s *usageRun) next() string {
 	return fmt.Sprint(s.version)
 }
 
-// start starts the engine, again with what is stored.
+// start starts the engine, or starts it again with the stored marks.
 func (s *usageRun) start(t *rapid.T) {
 	s.unstored = sets.New[string]()
-	s.engine = newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	s.engine = newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
 	if s.budget > 0 {
 		s.engine.setBudget(s.budget)
 	}
@@ -120,13 +122,13 @@ func (s *usageRun) start(t *rapid.T) {
 	}
 	for _, first := range rapid.Permutation([]func(){s.setMarks, s.setPolicies, s.listReferrers}).Draw(t, "order") {
 		first()
-		s.store(t) // Nothing that is stored may be lost before all is known.
+		s.store(t) // No stored mark may be lost before everything is known.
 		s.cover()
 		s.store(t)
 	}
 }
 
-// observe is what an engine is told first.
+// observe makes an engine observe the cluster for the first time.
 func (s *usageRun) observe() {
 	s.engine.SetKinds(drawnKinds, s.now)
 	for _, resource := range drawnKinds.Deletable() {
@@ -177,18 +179,18 @@ func (s *usageRun) list(source string) {
 
 func (s *usageRun) setReferrer(source, name string) {
 	i := s.referrers[source][name]
-	s.engine.SetReferring([]Referring{{
+	s.engine.SetReferring([]knowledge.Referring{{
 		Source: source, Referrer: references.Referrer{UID: types.UID(source + name), Namespace: usageHome(i), Name: name},
 		Keys: references.Keys([]references.Reference{{To: references.ConfigMaps, Namespace: usageHome(i), Name: fmt.Sprint("cm-", i)}}),
 	}}, s.now)
 }
 
-// cover lists what is covered and not listed yet.
+// cover lists everything that is covered and not listed yet.
 func (s *usageRun) cover() {
 	for s.engine.Step(s.now) {
 	}
 	for name, covering := range s.engine.Coverage()[gc.ResourceConfigMaps] {
-		if s.engine.namespaces[name].listed[gc.ResourceConfigMaps] == covering {
+		if s.engine.Namespaces[name].Listed[gc.ResourceConfigMaps] == covering {
 			continue
 		}
 		m := s.engine.BeginMerge(gc.ResourceConfigMaps, name)
@@ -267,7 +269,7 @@ func (s *usageRun) fail(t *rapid.T) {
 	if s.failing[source] = !s.failing[source]; s.failing[source] {
 		s.engine.ObservingReferrers(source, errTest, s.now)
 	} else {
-		s.engine.ObservingReferrers(source, nil, s.now) // The watch goes on.
+		s.engine.ObservingReferrers(source, nil, s.now) // The watch continues.
 	}
 }
 
@@ -283,7 +285,7 @@ func (s *usageRun) time(t *rapid.T) {
 	}
 }
 
-// store stores the marks of a namespace, and the engine observes that.
+// store stores the marks of a namespace, and the engine observes them.
 func (s *usageRun) store(t *rapid.T) {
 	s.unstored.Insert(s.engine.TakeUnmarked()...)
 	namespace := rapid.SampledFrom(usageNamespaces).Draw(t, "namespace")
@@ -297,7 +299,7 @@ func (s *usageRun) store(t *rapid.T) {
 	for _, m := range all {
 		if m.ResourceVersion = s.next(); len(m.Unused) == 0 {
 			delete(s.stored, m.NamespacedName)
-			s.engine.RemoveMarks(m.NamespacedName)
+			s.engine.RemoveMarks(m.NamespacedName, s.now)
 			continue
 		}
 		s.stored[m.NamespacedName] = m
@@ -336,7 +338,7 @@ func (s *usageRun) known() bool {
 	return true
 }
 
-// expected returns what must happen to an object.
+// expected returns the expected decision for an object.
 func (s *usageRun) expected(i int, o *usageObjectRun) policy.Decision {
 	switch {
 	case s.used(i):
@@ -358,7 +360,7 @@ func (s *usageRun) check(t *rapid.T) {
 	for s.engine.Step(s.now) {
 	}
 	for i, o := range s.objects {
-		rec := s.engine.records.get(o.fact.UID)
+		rec := s.engine.Records.Get(o.fact.UID)
 		if !s.policies[o.fact.Namespace] {
 			if rec != nil {
 				t.Fatalf("%s is tracked without a policy", o.fact.Name)
@@ -372,10 +374,10 @@ func (s *usageRun) check(t *rapid.T) {
 			o.since = s.now
 		}
 		want := s.expected(i, o)
-		if got := rec.decision(); got.Action != want.Action || got.Reason != want.Reason || !got.At.Equal(want.At) {
+		if got := rec.Decision(); got.Action != want.Action || got.Reason != want.Reason || !got.At.Equal(want.At) {
 			t.Fatalf("%s: got %+v, want %+v", o.fact.Name, got, want)
 		}
-		if m := s.storedSince(o.fact.UID); !o.since.IsZero() && !m.IsZero() && !m.Equal(o.since) && !s.unstored.Union(s.engine.unmarked).Has(o.fact.Namespace) {
+		if m := s.storedSince(o.fact.UID); !o.since.IsZero() && !m.IsZero() && !m.Equal(o.since) && !s.unstored.Union(s.engine.Unmarked).Has(o.fact.Namespace) {
 			t.Fatalf("%s is unused since %s, the mark says %s, and nothing will change that", o.fact.Name, o.since, m)
 		}
 	}
@@ -383,7 +385,7 @@ func (s *usageRun) check(t *rapid.T) {
 
 // TestReferrersInSteps: between any few keys of a large object that comes, changes or goes, others may get the lock.
 func TestReferrersInSteps(t *testing.T) {
-	d, turns := newDriver(Config{}), 0
+	d, turns := newDriver(memory.Config{}), 0
 	d.interrupt = func() { turns++ }
 	d.SetReferrerSources([]string{"pods"}, "", testbuilders.Now)
 	set := func(first, n int) {
@@ -391,10 +393,10 @@ func TestReferrersInSteps(t *testing.T) {
 		for i := range keys {
 			keys[i] = references.Key(4 * (first + i))
 		}
-		d.SetReferring([]Referring{{Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: "ns", Name: "u"}, Keys: keys}}, testbuilders.Now)
+		d.SetReferring([]knowledge.Referring{{Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: "ns", Name: "u"}, Keys: keys}}, testbuilders.Now)
 	}
 	d.setBudget(1)
-	const keys = 100 * stepKeys
+	const keys = 100 * knowledge.StepKeys
 	for _, tc := range []struct {
 		what string
 		do   func()
@@ -402,7 +404,7 @@ func TestReferrersInSteps(t *testing.T) {
 	}{
 		{"comes", func() { set(0, keys) }, 98},
 		{"changes", func() { set(keys, keys) }, 198},
-		{"has too many for its namespace", func() { set(0, references.MaxKeys+1) }, references.MaxKeys/stepKeys + 98},
+		{"has too many for its namespace", func() { set(0, references.MaxKeys+1) }, references.MaxKeys/knowledge.StepKeys + 98},
 		{"has few again", func() { set(0, keys) }, 98},
 		{"goes", func() { d.RemoveReferrer("pods", "u", testbuilders.Now) }, 98},
 	} {

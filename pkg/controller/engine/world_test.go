@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package engine_test
 
 import (
 	"slices"
@@ -12,14 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 // world is an engine, the cluster that it observes, and a clock. Every change of the cluster gets the next resource version, and the engine
@@ -40,14 +41,14 @@ type revisions = map[types.NamespacedName]freshness.Revision
 // allListed tells an engine that all collections have been listed.
 func allListed(t *driver) {
 	for _, c := range []freshness.Collection{freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces} {
-		t.fresh.Relisted(c, "")
+		t.Fresh.Relisted(c, "")
 	}
 }
 
 // newWorld returns a world with the namespace testbuilders.Home and these policies. Everything is listed, and memory is fresh.
 func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
 	w := &world{
-		T: t, driver: newDriver(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
+		T: t, driver: newDriver(memory.Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
 		policies: revisions{}, clusterPolicies: revisions{}, namespaces: revisions{},
 		facts: map[string]*lifecycle.Fact{}, orders: map[string]*deletion.Order{},
 	}
@@ -131,7 +132,7 @@ func (w *world) upsert(all ...*lifecycle.Fact) {
 	}
 }
 
-// withVersions gives each object a version of its own. The engine does not observe the objects.
+// withVersions gives each object a new version. The engine does not observe the objects.
 func (w *world) withVersions(all ...*lifecycle.Fact) []*lifecycle.Fact {
 	for _, f := range all {
 		w.next()
@@ -147,7 +148,7 @@ func (w *world) removed(names ...string) {
 	}
 }
 
-// consistentRead returns what a consistent read returns now.
+// consistentRead returns the result of a consistent read now.
 func (w *world) consistentRead() freshness.ConsistentRead {
 	version := strconv.FormatUint(w.version, 10)
 	return freshness.ConsistentRead{
@@ -237,12 +238,12 @@ func (w *world) counts(name string, want counts) {
 // decided fails unless this is the decision for an object.
 func (w *world) decided(name string, action policy.Action, reason policy.Reason) {
 	w.Helper()
-	rec := w.records.get(w.facts[name].UID)
+	rec := w.Records.Get(w.facts[name].UID)
 	if rec == nil {
 		w.Fatalf("%q is not tracked", name)
 	}
-	if d := rec.decision(); d.Action != action || d.Reason != reason {
-		w.Fatalf("%q: got action %d for %s (%s), want %d for %s", name, d.Action, d.Reason, w.explain(rec).Detail, action, reason)
+	if d := rec.Decision(); d.Action != action || d.Reason != reason {
+		w.Fatalf("%q: got action %d for %s (%s), want %d for %s", name, d.Action, d.Reason, w.Explain(rec).Detail, action, reason)
 	}
 }
 
@@ -257,13 +258,13 @@ func (w *world) holds(name string, want ...report.Group) {
 // forgotten fails unless the engine has no objects any more.
 func (w *world) forgotten() {
 	w.Helper()
-	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || w.queue.Waiting() > 0 || len(w.inFlight) != 0 {
+	if w.Records.Count != 0 || len(w.Dependents) != 0 || w.Timers.Len() != 0 || w.Queue.Waiting() > 0 || len(w.InFlight) != 0 {
 		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d orders in flight",
-			w.records.count, len(w.dependents), w.timers.Len(), w.queue, len(w.inFlight))
+			w.Records.Count, len(w.Dependents), w.Timers.Len(), w.Queue, len(w.InFlight))
 	}
-	for name, ns := range w.Engine.namespaces {
-		if len(ns.records) != 0 || len(ns.merges) != 0 {
-			w.Fatalf("left in namespace %s: %d records, %d merges", name, len(ns.records), len(ns.merges))
+	for name, ns := range w.Engine.Namespaces {
+		if len(ns.Records) != 0 || len(ns.Merges) != 0 {
+			w.Fatalf("left in namespace %s: %d records, %d merges", name, len(ns.Records), len(ns.Merges))
 		}
 	}
 }

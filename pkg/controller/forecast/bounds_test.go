@@ -4,7 +4,6 @@
 package forecast
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,10 +17,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -47,7 +47,7 @@ func TestAtLeast(t *testing.T) {
 		},
 		"listed, none of them due": {
 			world: newWorld(jobs("team-a", minutesAgo(10, 4)...)...), change: created, listed: 3,
-			want: []string{"nothing is due among the first 3 objects; there was no time to look at the rest"},
+			want: []string{"nothing is due among the first 3 objects; there was no time to check the rest"},
 		},
 		"known, one too many": {
 			world: newWorld(jobs("team-a", minutesAgo(70, 4)...)...).with(ttlPolicy("p", "1d")), change: shortened, known: 3,
@@ -64,7 +64,7 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
-// TestPartlyListed: if the cluster does not answer in time, or with an error, the forecast has what is known.
+// TestPartlyListed: if the cluster does not answer in time, or with an error, the forecast is based on the known objects.
 func TestPartlyListed(t *testing.T) {
 	const counted = "at least 1 Job in team-a is past this TTL and will be deleted now"
 	ofJobs := testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", "1d").For(gc.ResourceJobs))
@@ -126,7 +126,7 @@ func TestTooLong(t *testing.T) {
 		f.Clock = slowClock{clocktesting.NewFakePassiveClock(testbuilders.Now), time.Hour}
 		begin := time.Now()
 		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")})
-		want := "cannot tell what this change deletes: there are too many objects, policies or rules to look at within 2s"
+		want := "cannot tell what this change deletes: there are too many objects, policies or rules to evaluate within 2s"
 		if !slices.Equal(got.Lines, []string{want}) || got.Complete || time.Since(begin) != timeout {
 			t.Errorf("got %q, complete: %t, after %s; want %q after %s", got.Lines, got.Complete, time.Since(begin), want, timeout)
 		}
@@ -141,15 +141,15 @@ func TestTooLong(t *testing.T) {
 	})
 }
 
-// TestTrialEnds: a trial notices soon that its context has ended, whatever it is doing.
+// TestTrialEnds: a trial notices soon that its context has ended, at any step.
 func TestTrialEnds(t *testing.T) {
 	const n = 1000
 	change := gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: approved(next(ttlPolicy("p", "1h")), "5f3c")}
 	w := newWorld(jobs("team-a", minutesAgo(70, n)...)...).with(ttlPolicy("p", "1d"))
 	run := func(asks int) (int, error) {
 		ctx := &testbuilders.Countdown{Context: t.Context(), Left: asks}
-		snapshot := w.Snapshot(context.Background(), engine.Propose(change), 2*n, testbuilders.Now)
-		t := trial{Engine: snapshot.Engine, now: testbuilders.Now}
+		snapshot := w.Snapshot(ctx, trial.Propose(change), 2*n, testbuilders.Now)
+		t := attempt{Engine: snapshot.Engine, now: testbuilders.Now}
 		err := t.run(ctx, snapshot, &listing{}, change)
 		return asks - ctx.Left, err
 	}
@@ -201,9 +201,9 @@ func TestManyNamespaces(t *testing.T) {
 	}
 }
 
-// BenchmarkForecast looks at the largest allowed number of objects, all of which become due.
+// BenchmarkForecast checks the largest allowed number of objects, and all of them become due.
 func BenchmarkForecast(b *testing.B) {
-	w := &world{Tracker: begun(tracker.New(engine.Config{HoldAbove: 1000, HoldAboveTotal: -1}, nil))}
+	w := &world{Tracker: begun(tracker.New(memory.Config{HoldAbove: 1000, HoldAboveTotal: -1}, nil))}
 	w.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)
 	w.set(ttlPolicy("p", "1d"))
 	all := make([]*facts.Compact, knownMost)

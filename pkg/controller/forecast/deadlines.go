@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 func isDeadline(r policy.Reason) bool {
@@ -16,12 +16,12 @@ func isDeadline(r policy.Reason) bool {
 }
 
 // deadlines describes running objects whose deadline the change sets or removes, by this policy or another one.
-func (a *account) deadlines(all []*engine.Due) []string {
-	withdrawn := only(all, func(due *engine.Due) bool { return due.Reason == policy.ReasonActiveDeadlineWithdrawn })
+func (a *account) deadlines(all []*view.Due) []string {
+	withdrawn := only(all, func(due *view.Due) bool { return due.Reason == policy.ReasonActiveDeadlineWithdrawn })
 	var lines []string
 	for _, preview := range []bool{false, true} {
-		set := only(all, func(due *engine.Due) bool { return due.Preview == preview && due.Reason == policy.ReasonActiveDeadline })
-		ends := only(set, func(due *engine.Due) bool { return due.Ends })
+		set := only(all, func(due *view.Due) bool { return due.Preview == preview && due.Reason == policy.ReasonActiveDeadline })
+		ends := only(set, func(due *view.Due) bool { return due.Ends })
 		if len(set) == 0 {
 			continue
 		}

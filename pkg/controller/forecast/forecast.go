@@ -1,13 +1,14 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forecast tells users what the change of a policy or of a lifecycle makes due at once, before the change is stored. It decides
-// nothing itself: it makes the change on a copy of the engine, and compares what is due before and after it.
+// Package forecast tells users which objects a change of a policy or of a lifecycle makes due at once, before the change is stored. It
+// makes no decisions itself: it makes the change on a copy of the engine, and compares which objects are due before and after it.
 package forecast
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -20,17 +21,21 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/scope"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 const (
-	// timeout bounds how long a write waits for its forecast, and listTimeout the part of that for listing objects.
+	// timeout limits how long a write waits for its forecast, and listTimeout the part of this time for listing objects.
 	listTimeout, timeout = time.Second, 2 * time.Second
-	// knownMost and listedMost bound how many objects a forecast evaluates: of those that the engine knows, and of those that are listed.
+	// knownMost and listedMost limit how many objects a forecast evaluates: objects that the engine knows, and objects that are listed.
 	knownMost, listedMost = 50_000, 20_000
 	// atOnce is how many forecasts run concurrently. Each may use a whole processor.
 	atOnce = 2
@@ -39,7 +44,7 @@ const (
 )
 
 const (
-	// reviewTimeout bounds how long a review takes, and reviewListTimeout the part of that for listing objects.
+	// reviewTimeout limits how long a review takes, and reviewListTimeout the part of this time for listing objects.
 	reviewTimeout, reviewListTimeout = 10 * time.Second, 3 * time.Second
 	// reviewKnownMost is how many known objects a review evaluates.
 	reviewKnownMost = 200_000
@@ -65,14 +70,14 @@ type Forecaster struct {
 
 // New returns a Forecaster.
 func New(c Config) *Forecaster {
-	c.Client = c.Client.Apart(pagesAtOnce)
+	c.Client = c.Client.Separate(pagesAtOnce)
 	return &Forecaster{
 		Config: c, knownMost: knownMost, listedMost: listedMost, reviewKnownMost: reviewKnownMost,
 		reviewTimeout: reviewTimeout, reviewListTimeout: reviewListTimeout, slots: make(chan struct{}, atOnce),
 	}
 }
 
-// NewPatient returns a Forecaster that reviews however many objects there are. It is for a program that serves nobody else.
+// NewPatient returns a Forecaster that makes reviews without limits on time and objects. It is for a program that serves nobody else.
 func NewPatient(c Config) *Forecaster {
 	f := New(c)
 	f.listedMost, f.reviewKnownMost = math.MaxInt, math.MaxInt
@@ -80,22 +85,22 @@ func NewPatient(c Config) *Forecaster {
 	return f
 }
 
-// Forecast returns what a change makes due at once. It takes at most about two seconds, and says if that was not enough.
+// Forecast returns which objects a change makes due at once. It takes at most about two seconds, and says if that was not enough.
 func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
 	forecast := f.forecast(ctx, f.account(change))
 	forecast.Elsewhere = f.elsewhere(change)
 	return forecast
 }
 
-// ForecastLifecycle returns what a change of a lifecycle makes due at once, by which the resource gets this kind. It takes as long as a
-// Forecast.
+// ForecastLifecycle returns which objects become due at once by a change of a lifecycle that gives the resource this kind. It takes as long
+// as a Forecast.
 func (f *Forecaster) ForecastLifecycle(ctx context.Context, change gc.LifecycleChange, kind *kinds.Kind) []string {
 	return f.forecast(ctx, account{
 		PolicyChange: gc.PolicyChange{DryRun: change.DryRun}, lifecycle: &lifecycleChange{change, kind},
 	}).Lines
 }
 
-// lifecycleChange is a change of a lifecycle, by which the resource gets a kind.
+// lifecycleChange is a change of a lifecycle that gives the resource a kind.
 type lifecycleChange struct {
 	gc.LifecycleChange
 	kind *kinds.Kind
@@ -112,7 +117,7 @@ func (f *Forecaster) forecast(ctx context.Context, a account) gc.PolicyForecast 
 		return a.uncounted("the server is busy with other changes of policies")
 	}
 	done, panicked := make(chan gc.PolicyForecast, 1), make(chan any, 1)
-	go func() { // It checks ctx only from time to time, and Forecast does not wait for that.
+	go func() { // It checks ctx only from time to time, and Forecast does not wait for the check.
 		defer func() {
 			<-f.slots
 			if r := recover(); r != nil { // It must fail only this request, as a panic in its own goroutine would.
@@ -131,7 +136,7 @@ func (f *Forecaster) forecast(ctx context.Context, a account) gc.PolicyForecast 
 	}
 }
 
-// elsewhere returns the other policies whose holds the change tries to approve.
+// elsewhere returns the owners of the holds that the change tries to approve but its policy does not own.
 func (f *Forecaster) elsewhere(change gc.PolicyChange) map[string]types.NamespacedName {
 	if change.After == nil {
 		return nil
@@ -155,7 +160,7 @@ func (f *Forecaster) account(change gc.PolicyChange) account {
 	return a
 }
 
-var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to look at within %s", timeout)
+var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to evaluate within %s", timeout)
 
 // count makes the forecast. Objects are listed until listCtx ends.
 func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyForecast {
@@ -165,7 +170,7 @@ func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyFor
 	return gc.PolicyForecast{Lines: a.lines(), Holds: a.holds, Complete: a.complete, Leading: a.leading}
 }
 
-// try makes the change on a copy of the engine with at most so many known objects, and completes the account. Objects are listed until
+// try makes the change on a copy of the engine with at most knownMost known objects, and completes the account. Objects are listed until
 // listCtx ends. It fails if ctx ends first.
 func (f *Forecaster) try(ctx, listCtx context.Context, a *account, knownMost int) error {
 	now := f.Clock.Now()
@@ -181,9 +186,9 @@ func (f *Forecaster) try(ctx, listCtx context.Context, a *account, knownMost int
 	f.Tracker.AddUsages(snapshot, listed.kept, now)
 	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs
 	if a.lifecycle != nil {
-		a.counted = listed.counted // The facts are those of the same objects.
+		a.counted = listed.counted // The facts are about the same objects.
 	}
-	t := trial{Engine: snapshot.Engine, now: now, review: a.review}
+	t := attempt{Engine: snapshot.Engine, now: now, review: a.review}
 	run := func() error { return t.run(ctx, snapshot, listed, a.PolicyChange) }
 	if a.lifecycle != nil {
 		run = func() error { return t.runLifecycle(ctx, snapshot, listed, a.lifecycle.kind) }
@@ -200,15 +205,15 @@ func (f *Forecaster) try(ctx, listCtx context.Context, a *account, knownMost int
 	return nil
 }
 
-// trial makes a change on a copy of the engine.
-type trial struct {
+// attempt makes a change on a copy of the engine.
+type attempt struct {
 	*engine.Engine
 	now    time.Time
 	byKind map[string][]*facts.Compact
 	// fresh becomes due because of the change.
-	fresh []*engine.Due
+	fresh []*view.Due
 	// still waits for approval by its policy, before the change and after it.
-	still []*engine.Due
+	still []*view.Due
 	// holds are the holds of the policy before the change approves any.
 	holds []gc.PolicyHold
 	// complete is set if the policy has no other holds.
@@ -221,10 +226,10 @@ type trial struct {
 }
 
 // run makes the change of a policy. It fails if ctx ends first.
-func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *listing, change gc.PolicyChange) error {
+func (t *attempt) run(ctx context.Context, snapshot *trial.Snapshot, listed *listing, change gc.PolicyChange) error {
 	t.prepare(snapshot, listed, slices.Concat(snapshot.Facts, listed.kept))
 	if change.Before != nil {
-		t.SetPolicy(engine.Observe(change.Before), t.now) // The watch of the policy may lag.
+		t.SetPolicy(scope.Observe(change.Before), t.now) // The watch of the policy may lag.
 	}
 	before, err := t.dueBefore(ctx)
 	if err != nil {
@@ -236,18 +241,18 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 	if change.After == nil {
 		t.RemovePolicy(policy.StoredOf(change.Before), t.now)
 	} else {
-		t.SetPolicy(engine.Observe(unapproved(change)), t.now)
+		t.SetPolicy(scope.Observe(unapproved(change)), t.now)
 	}
 	if err := t.addObjects(ctx); err != nil {
 		return err
 	}
 	if change.After != nil {
-		holding := t.HoldsOf(change.After)
-		if err := finish(ctx, holding.Step); err != nil {
+		var holds view.Holds
+		if err := read(ctx, t.HoldsOf(change.After, &holds)); err != nil {
 			return err
 		}
-		t.holds, t.complete = holding.Holds()
-		t.SetPolicy(engine.Observe(change.After), t.now)
+		t.holds, t.complete = holds.All, holds.Complete
+		t.SetPolicy(scope.Observe(change.After), t.now)
 		if err := t.catchUp(ctx); err != nil {
 			return err
 		}
@@ -259,9 +264,9 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 	return t.reportOn(ctx, change.After)
 }
 
-// runLifecycle makes the change of a lifecycle. What was listed are the objects of its resource, as those of the new kind. It fails if ctx
-// ends first.
-func (t *trial) runLifecycle(ctx context.Context, snapshot *engine.Snapshot, listed *listing, kind *kinds.Kind) error {
+// runLifecycle makes the change of a lifecycle. listed has the objects of its resource, as objects of the new kind. It fails if ctx ends
+// first.
+func (t *attempt) runLifecycle(ctx context.Context, snapshot *trial.Snapshot, listed *listing, kind *kinds.Kind) error {
 	t.prepare(snapshot, listed, snapshot.Facts)
 	before, err := t.dueBefore(ctx)
 	if err != nil {
@@ -274,14 +279,14 @@ func (t *trial) runLifecycle(ctx context.Context, snapshot *engine.Snapshot, lis
 		return err
 	}
 	fresh, _ := compare(before, t.Due(), types.NamespacedName{})
-	t.fresh = only(fresh, func(due *engine.Due) bool { return due.Resource == kind.Resource })
+	t.fresh = only(fresh, func(due *view.Due) bool { return due.Resource == kind.Resource })
 	t.controlled = len(t.fresh) < len(fresh)
 	return nil
 }
 
-// prepare sets what is known before the change.
-func (t *trial) prepare(snapshot *engine.Snapshot, listed *listing, objects []*facts.Compact) {
-	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
+// prepare sets the state before the change.
+func (t *attempt) prepare(snapshot *trial.Snapshot, listed *listing, objects []*facts.Compact) {
+	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...))
 	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
 	t.byKind = map[string][]*facts.Compact{}
 	for _, resource := range t.Kinds().Deletable() {
@@ -292,12 +297,12 @@ func (t *trial) prepare(snapshot *engine.Snapshot, listed *listing, objects []*f
 	}
 }
 
-// dueBefore adds the objects before the change, and returns what is due by enforcing policies. It fails if ctx ends first.
-func (t *trial) dueBefore(ctx context.Context) (map[types.UID]*engine.Due, error) {
+// dueBefore adds the objects before the change, and returns the objects that are due by enforcing policies. It fails if ctx ends first.
+func (t *attempt) dueBefore(ctx context.Context) (map[types.UID]*view.Due, error) {
 	if err := t.addObjects(ctx); err != nil {
 		return nil, err
 	}
-	before := map[types.UID]*engine.Due{}
+	before := map[types.UID]*view.Due{}
 	for _, due := range t.Due() {
 		if !due.Preview {
 			before[due.UID()] = due
@@ -307,15 +312,15 @@ func (t *trial) dueBefore(ctx context.Context) (map[types.UID]*engine.Due, error
 }
 
 // reportOn makes the report on a CleanupPolicy. It fails if ctx ends first.
-func (t *trial) reportOn(ctx context.Context, p metav1.Object) error {
+func (t *attempt) reportOn(ctx context.Context, p metav1.Object) error {
 	if p == nil || p.GetNamespace() == "" {
 		return nil
 	}
-	reporting := t.ReportOn(p.GetNamespace())
-	if err := finish(ctx, reporting.Step); err != nil {
+	var reports []report.Report
+	if err := read(ctx, t.ReportOn(p.GetNamespace(), &reports)); err != nil {
 		return err
 	}
-	for _, r := range reporting.Reports() {
+	for _, r := range reports {
 		if r.Name == p.GetName() {
 			t.report = r
 		}
@@ -323,33 +328,47 @@ func (t *trial) reportOn(ctx context.Context, p metav1.Object) error {
 	return nil
 }
 
-// addObjects adds all objects that policies cover now. It adds one by one, because evaluating one may take long.
-func (t *trial) addObjects(ctx context.Context) error {
+// addObjects adds all objects that policies cover now, and settles them. It fails if ctx ends first.
+func (t *attempt) addObjects(ctx context.Context) error {
 	if err := t.catchUp(ctx); err != nil {
 		return err
 	}
-	for resource, all := range t.byKind {
-		for _, k := range all {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			t.Upsert(k, t.now)
+	for _, resource := range slices.Sorted(maps.Keys(t.byKind)) {
+		list, all := t.BeginList(resource), t.byKind[resource]
+		if err := finish(ctx, func() bool { all = list.Add(all, t.now); return len(all) > 0 }); err != nil {
+			return err
 		}
-		t.Replace(resource, all, 0, t.now)
+		if err := finish(ctx, func() bool { return list.End(0, t.now) }); err != nil {
+			return err
+		}
 	}
 	return t.catchUp(ctx)
 }
 
 // catchUp finishes the work of the engine. It fails if ctx ends first.
-func (t *trial) catchUp(ctx context.Context) error {
+func (t *attempt) catchUp(ctx context.Context) error {
 	return finish(ctx, func() bool { return t.Step(t.now) })
+}
+
+// read waits until a reading has ended. It fails if ctx ends first.
+func read(ctx context.Context, r memory.Reading) error {
+	for range r {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish calls step until there is no more to do. It fails if ctx ends first.
 func finish(ctx context.Context, step func() (more bool)) error {
-	for ctx.Err() == nil && step() {
+	for more := true; more; {
+		more = step()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 // unapproved returns the policy after the change, without the approvals that the change adds.
@@ -362,10 +381,10 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 	return p
 }
 
-// compare returns the objects that the change makes due, or that now wait for another approval (fresh), and those of the changed policy
-// that wait for the same approval as before (still). Of Preview policies it considers only the changed one. For a CleanupPolicy, it returns
-// nothing of other namespaces. changed is empty if no policy changes.
-func compare(before map[types.UID]*engine.Due, after []*engine.Due, changed types.NamespacedName) (fresh, still []*engine.Due) {
+// compare returns the objects that the change makes due, or that now wait for another approval (fresh), and the objects of the changed
+// policy that wait for the same approval as before (still). It ignores Preview policies except the changed one. For a CleanupPolicy, it
+// returns nothing in other namespaces. changed is empty if no policy changes.
+func compare(before map[types.UID]*view.Due, after []*view.Due, changed types.NamespacedName) (fresh, still []*view.Due) {
 	for _, due := range after {
 		was, ok := before[due.UID()]
 		own := due.Policy == changed
@@ -384,7 +403,7 @@ func compare(before map[types.UID]*engine.Due, after []*engine.Due, changed type
 }
 
 // notAffected reports whether an object was about to be deleted before the change too, or waits for the same approval.
-func notAffected(was, is *engine.Due) bool {
+func notAffected(was, is *view.Due) bool {
 	return was.Hold == "" && was.Ends == is.Ends || was.Hold != "" && was.Hold == is.Hold && was.Policy == is.Policy
 }
 

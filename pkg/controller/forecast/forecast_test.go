@@ -19,11 +19,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -38,7 +38,7 @@ const holdAbove = 5
 
 // newWorld returns a world with the namespaces team-a, team-b and team-c, each with its name as a label.
 func newWorld(objects ...runtime.Object) *world {
-	return newWorldWith(engine.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove, HoldAboveTotal: -1}, objects...)
+	return newWorldWith(memory.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove, HoldAboveTotal: -1}, objects...)
 }
 
 func kubeSystem() *world {
@@ -47,7 +47,7 @@ func kubeSystem() *world {
 	return w
 }
 
-func newWorldWith(c engine.Config, objects ...runtime.Object) *world {
+func newWorldWith(c memory.Config, objects ...runtime.Object) *world {
 	w := &world{begun(tracker.New(c, nil)), objects}
 	for _, name := range []string{"team-a", "team-b", "team-c", "winnow-system"} {
 		w.SetNamespace(testbuilders.Namespace(name, "1", "name", name), testbuilders.Now)
@@ -55,7 +55,7 @@ func newWorldWith(c engine.Config, objects ...runtime.Object) *world {
 	return w
 }
 
-// with sets policies, and lists what they cover.
+// with sets policies, and lists the objects that they cover.
 func (w *world) with(policies ...metav1.Object) *world {
 	for _, p := range policies {
 		w.set(p)
@@ -63,7 +63,7 @@ func (w *world) with(policies ...metav1.Object) *world {
 	all := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
 	add := func(f *lifecycle.Fact, _ error) { all[f.Resource] = append(all[f.Resource], facts.Compress(f)) }
 	var cronJobs []*lifecycle.CronJob
-	var quotas []*engine.Quota
+	var quotas []*memory.Quota
 	for _, object := range w.objects {
 		switch object := object.(type) {
 		case *batchv1.Job:
@@ -73,20 +73,20 @@ func (w *world) with(policies ...metav1.Object) *world {
 		case *batchv1.CronJob:
 			cronJobs = append(cronJobs, lifecycle.FromCronJob(object))
 		case *corev1.ResourceQuota:
-			quotas = append(quotas, engine.QuotaOf(object))
+			quotas = append(quotas, memory.QuotaOf(object))
 		}
 	}
 	w.ReplaceCronJobs(cronJobs, testbuilders.Now)
 	w.ReplaceQuotas(quotas, testbuilders.Now)
-	for resource, listed := range all {
-		w.list(resource, listed)
+	for name, listed := range all {
+		w.list(name, listed)
 	}
 	return w
 }
 
 // list ends a list of all objects of a resource.
-func (w *world) list(resource string, all []*facts.Compact) {
-	l := w.BeginList(resource)
+func (w *world) list(name string, all []*facts.Compact) {
+	l := w.BeginList(name)
 	l.Add(all, testbuilders.Now)
 	l.End(1, testbuilders.Now)
 }
@@ -103,7 +103,7 @@ func (w *world) set(p metav1.Object) {
 
 func (w *world) forecaster() *Forecaster { return w.forecasterOf(fakecluster.New(w.objects...)) }
 
-// forecasterOf returns a forecaster that lists from a cluster what the tracker does not know.
+// forecasterOf returns a forecaster that lists objects that the tracker does not know from a cluster.
 func (w *world) forecasterOf(cluster *fakecluster.Cluster) *Forecaster {
 	client, err := observe.NewClient(cluster.Config())
 	if err != nil {
@@ -112,7 +112,7 @@ func (w *world) forecasterOf(cluster *fakecluster.Cluster) *Forecaster {
 	return New(Config{Tracker: w.Tracker, Client: client, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now)})
 }
 
-// jobs returns Jobs that finished so many minutes ago.
+// jobs returns Jobs that finished this number of minutes ago.
 func jobs(namespace string, minutes ...int) []runtime.Object {
 	var out []runtime.Object
 	for i, m := range minutes {
@@ -223,7 +223,7 @@ func TestForecast(t *testing.T) {
 		"created in a namespace that is not known": {
 			world: newWorld(old...), change: gc.PolicyChange{After: testbuilders.Policy("p").In("new").Default("0s").Obj()},
 		},
-		"created beside one that keeps longer": {
+		"created next to a policy that keeps objects longer": {
 			world: newWorld(old...).with(ttlPolicy("longer", "75m")), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
 		},
 		"created, annotations and owners count": {
@@ -310,7 +310,7 @@ func TestForecast(t *testing.T) {
 			world: newWorld(old...).with(clusterTTL("defaults", "1h"), ttlPolicy("p", "1d")), change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
 			want: []string{`without this policy, cluster policy "defaults" makes 2 Jobs and 1 Pod in team-a due`},
 		},
-		"deleted beside one that keeps shorter": {
+		"deleted next to a policy that keeps objects for less time": {
 			world:  newWorld(old...).with(ttlPolicy("shorter", "75m"), ttlPolicy("p", "1d")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
 			want:   []string{`without this policy, policy "team-a/shorter" makes 1 Job and 1 Pod in team-a due`},

@@ -9,9 +9,9 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
 )
 
 // holdID returns the ID of the hold that a generation of a policy causes in a namespace, or for "" in all namespaces together.
@@ -20,7 +20,7 @@ func holdID(policy string, generation int64, namespace string) string {
 	return approval.HoldID(uid, namespace, approval.GenerationID(uid, generation))
 }
 
-// TestHolds: a check of an approval gets the holds that a policy has, and those that the change causes.
+// TestHolds: a check of an approval gets the holds that a policy has, and the holds that the change causes.
 func TestHolds(t *testing.T) {
 	id := func(generation int64, namespace string) string {
 		return holdID("p", generation, namespace)
@@ -63,7 +63,7 @@ func TestHolds(t *testing.T) {
 			want:   []gc.PolicyHold{{ID: held.ID, Namespace: testbuilders.Home, Resources: jobsAndPods, Objects: 7, Policy: "team-a/p"}},
 		},
 		"of all namespaces together": {
-			world:  newWorldWith(engine.Config{HoldAbove: -1, HoldAboveTotal: 5}, join(jobs("team-a", 70, 70, 70), jobs("team-b", 70, 70, 70))...),
+			world:  newWorldWith(memory.Config{HoldAbove: -1, HoldAboveTotal: 5}, join(jobs("team-a", 70, 70, 70), jobs("team-b", 70, 70, 70))...),
 			change: gc.PolicyChange{After: clusterTTL("p", "1h")},
 			want:   []gc.PolicyHold{{ID: id(1, ""), Resources: jobsAndPods[:1], Objects: 6}},
 		},

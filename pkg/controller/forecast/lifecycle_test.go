@@ -23,11 +23,12 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 )
 
 const runs = "runs.example.com"
@@ -50,7 +51,7 @@ var (
 	whenPaused = lifecycleOf(2, "object.status.phase in ['Done', 'Paused']")
 )
 
-// independent returns a lifecycle whose objects do not need what they control.
+// independent returns a lifecycle with objects that do not need the objects that they control.
 func independent() *gc.ResourceLifecycle {
 	l := lifecycleOf(2, whenDone.Spec.Finished.When)
 	l.Spec.Dependents = gc.LifecycleIndependent
@@ -152,7 +153,7 @@ func (w *runWorld) reduced(k *kinds.Kind) []*facts.Compact {
 			}
 			object = m
 		}
-		compact, err := observe.Reduce(k, object)
+		compact, err := decode.Fact(k, object)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -270,7 +271,7 @@ func TestLifecycleHold(t *testing.T) {
 	}
 }
 
-// TestWhatRunsControl: nothing more is said of objects of other resources, which the author may not be allowed to see.
+// TestWhatRunsControl: the forecast gives no details about objects of other resources, which the author may not be allowed to see.
 func TestWhatRunsControl(t *testing.T) {
 	w := newRunWorld(t, whenDone, runsIn("team-a", "Busy", 1)...)
 	w.objects = []runtime.Object{
@@ -284,7 +285,7 @@ func TestWhatRunsControl(t *testing.T) {
 	}
 }
 
-// TestLifecycleBounds: the forecast says so if it could not look at all objects.
+// TestLifecycleBounds: the forecast says so if it could not check all objects.
 func TestLifecycleBounds(t *testing.T) {
 	p := testbuilders.Policy("p").Rules(ofRuns("1h")).Obj()
 	for name, tc := range map[string]struct {
@@ -296,7 +297,7 @@ func TestLifecycleBounds(t *testing.T) {
 		"exactly as many": {phase: "Done", most: 4, want: []string{`with this lifecycle, policy "team-a/p" makes 4 Runs in team-a due`}},
 		"one too many":    {phase: "Done", most: 3, want: []string{`with this lifecycle, policy "team-a/p" makes at least 3 Runs in team-a due`}},
 		"none of the first is due": {
-			phase: "Busy", most: 3, want: []string{"nothing is due among the first 3 objects; there was no time to look at the rest"},
+			phase: "Busy", most: 3, want: []string{"nothing is due among the first 3 objects; there was no time to check the rest"},
 		},
 		"refused": {
 			phase: "Done", most: 4, err: errors.New("no right"),
@@ -317,7 +318,7 @@ func TestLifecycleBounds(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatMatters: however many Jobs there are, they take no part in the forecast.
+// TestOnlyWhatMatters: however many Jobs there are, they do not matter for the forecast.
 func TestOnlyWhatMatters(t *testing.T) {
 	w := newRunWorld(t, whenDone, runsIn("team-a", "Paused", 2)...)
 	w.objects = jobs("team-a", minutesAgo(70, 50)...)
@@ -331,16 +332,16 @@ func TestOnlyWhatMatters(t *testing.T) {
 	}
 }
 
-// TestLifecycleTrialEnds: a trial notices soon that its context has ended, whatever it is doing.
+// TestLifecycleTrialEnds: a trial notices soon that its context has ended, at any step.
 func TestLifecycleTrialEnds(t *testing.T) {
 	const n = 100
 	w := newRunWorld(t, whenDone, runsIn("team-a", "Done", n)...).with(testbuilders.Policy("p").Rules(ofRuns("1h")).Obj())
 	kind := w.kind(whenPaused)
 	run := func(asks int) (int, error) {
 		ctx := &testbuilders.Countdown{Context: t.Context(), Left: asks}
-		snapshot := w.Snapshot(t.Context(), engine.ProposeKind(kind), 2*n, testbuilders.Now)
-		trial := trial{Engine: snapshot.Engine, now: testbuilders.Now}
-		err := trial.runLifecycle(ctx, snapshot, &listing{kept: w.reduced(kind)}, kind)
+		snapshot := w.Snapshot(ctx, trial.ProposeKind(kind), 2*n, testbuilders.Now)
+		tried := attempt{Engine: snapshot.Engine, now: testbuilders.Now}
+		err := tried.runLifecycle(ctx, snapshot, &listing{kept: w.reduced(kind)}, kind)
 		return asks - ctx.Left, err
 	}
 	most, err := run(1 << 20)

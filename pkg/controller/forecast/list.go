@@ -16,11 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/observe"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 )
 
 const (
@@ -32,8 +33,8 @@ const (
 type listing struct {
 	kept     []*facts.Compact
 	cronJobs []*lifecycle.CronJob
-	quotas   []*engine.Quota
-	// counted is how many objects were looked at. incomplete says that there are more, for which there was no time or no permission.
+	quotas   []*memory.Quota
+	// counted is how many objects were evaluated. incomplete says that there are more, for which there was no time or no permission.
 	counted    int
 	incomplete bool
 	errs       []error
@@ -44,8 +45,8 @@ type lister struct {
 	*Forecaster
 	kinds *kinds.Table
 	// conditions are the match conditions to evaluate.
-	conditions engine.Conditions
-	// running says that objects which have not finished are needed too.
+	conditions memory.Conditions
+	// running says that objects that have not finished are needed too.
 	running bool
 	lock    sync.Mutex
 	listing
@@ -53,8 +54,8 @@ type lister struct {
 
 var errEnough = errors.New("enough objects were looked at")
 
-// list lists all resources concurrently until ctx ends, except those that a review must not show.
-func (f *Forecaster) list(ctx context.Context, a *account, snapshot *engine.Snapshot) *listing {
+// list lists all resources concurrently until ctx ends, except resources that a review must not show.
+func (f *Forecaster) list(ctx context.Context, a *account, snapshot *trial.Snapshot) *listing {
 	l := &lister{Forecaster: f, kinds: a.kinds, conditions: snapshot.Conditions, running: snapshot.Deadlines}
 	var group sync.WaitGroup
 	for resource, namespaces := range snapshot.Missing {
@@ -88,7 +89,7 @@ func (l *lister) read(ctx context.Context, resource string, namespaces []string)
 	}
 }
 
-// readNamespace lists the objects of one namespace, or of all, page by page.
+// readNamespace lists the objects of one namespace, or of all namespaces, page by page.
 func (l *lister) readNamespace(ctx context.Context, resource, namespace string, wanted sets.Set[string]) error {
 	kind, err := l.kinds.For(resource)
 	if err != nil {
@@ -98,7 +99,7 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	if l.running {
 		which = ""
 	}
-	reading := observe.NewReading(kind, l.conditionsOf)
+	reading := decode.NewReading(kind, l.conditionsOf)
 	return l.Client.EachPage(ctx, reading, namespace, which, func(page runtime.Object, _ metav1.ListInterface) error {
 		return meta.EachListItem(page, func(object runtime.Object) error { return l.add(kind, object, wanted) })
 	})
@@ -108,7 +109,7 @@ func (l *lister) conditionsOf(resource string) map[string]*lifecycle.Conditions 
 	return l.conditions[resource]
 }
 
-// add reduces an object and adds it to the listing, except an object that can finish and has not, unless decisions depend on those too.
+// add reduces an object and adds it to the listing. It skips running objects that can finish, unless decisions depend on them too.
 func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[string]) error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -123,9 +124,9 @@ func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[strin
 	case *batchv1.CronJob:
 		l.cronJobs = append(l.cronJobs, lifecycle.FromCronJob(object))
 	case *corev1.ResourceQuota:
-		l.quotas = append(l.quotas, engine.QuotaOf(object))
+		l.quotas = append(l.quotas, memory.QuotaOf(object))
 	default:
-		kept, err := observe.Reduce(k, object)
+		kept, err := decode.Fact(k, object)
 		if err != nil {
 			return err
 		}

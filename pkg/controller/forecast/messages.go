@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 // fewMost is how many namespaces, policies or holds a message names.
@@ -25,16 +26,16 @@ const fewMost = 3
 // account is the result of a forecast.
 type account struct {
 	gc.PolicyChange
-	// lifecycle is nil if the change is one of a policy. Otherwise the policies before and after the change are nil.
+	// lifecycle is nil if a policy changes. Otherwise the policies before and after the change are nil.
 	lifecycle *lifecycleChange
 	// review is nil unless the change is a draft that is reviewed.
 	review *review
-	// kinds are those after the change.
+	// kinds are the kinds after the change.
 	kinds *kinds.Table
-	fresh []*engine.Due
+	fresh []*view.Due
 	// still are objects that wait for the same approval as before the change.
-	still []*engine.Due
-	// counted is how many objects were counted at; cut says that there are more.
+	still []*view.Due
+	// counted is how many objects were evaluated; cut says that there are more.
 	counted    int
 	incomplete bool
 	errs       []error
@@ -42,29 +43,29 @@ type account struct {
 	report report.Report
 	// holds are the holds before the change approves any.
 	holds []gc.PolicyHold
-	// complete is set if there are no other holds, as far as this replica knows.
+	// complete is set if this replica knows of no other holds.
 	complete bool
-	// leading is set if this replica leads.
+	// leading is set if this replica is the leader.
 	leading bool
-	// controlled is set if objects of other resources than that of the lifecycle become due.
+	// controlled is set if objects of other resources than the lifecycle's become due.
 	controlled bool
 }
 
 // propose prepares the change for the tracker.
-func (a *account) propose() engine.Proposal {
+func (a *account) propose() trial.Proposal {
 	if a.lifecycle != nil {
-		return engine.ProposeKind(a.lifecycle.kind)
+		return trial.ProposeKind(a.lifecycle.kind)
 	}
 	if a.review != nil {
-		return engine.Propose(a.PolicyChange).Exactly()
+		return trial.Propose(a.PolicyChange).Exactly()
 	}
-	return engine.Propose(a.PolicyChange)
+	return trial.Propose(a.PolicyChange)
 }
 
 // lines describes the forecast, with one line for each of: deleted, held, still waiting, shown by Preview, and due by other policies.
 func (a *account) lines() []string {
-	isOwn := func(due *engine.Due) bool { return a.lifecycle == nil && due.Policy == nameOf(a.Policy()) }
-	var gone, held, shown, others, deadlines []*engine.Due
+	isOwn := func(due *view.Due) bool { return a.lifecycle == nil && due.Policy == nameOf(a.Policy()) }
+	var gone, held, shown, others, deadlines []*view.Due
 	for _, due := range a.fresh {
 		switch {
 		case due.Hold == "" && isDeadline(due.Reason):
@@ -95,15 +96,15 @@ func (a *account) lines() []string {
 	return lines
 }
 
-// outOfTime says that nothing is due as far as there was time to look. If an error was the reason, its own line says so.
+// outOfTime says that no object was found due before the time was over. If an error was the reason, a separate line says so.
 func (a *account) outOfTime() []string {
 	if !a.incomplete || len(a.errs) > 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.counted, "object"))}
+	return []string{fmt.Sprintf("nothing is due among the first %s; there was no time to check the rest", number(a.counted, "object"))}
 }
 
-// excluded says what a namespace is if nothing is deleted in it.
+// excluded describes a namespace in which nothing is deleted.
 var excluded = map[policy.Reason]string{
 	policy.ReasonNamespaceProtected: "protected", policy.ReasonNamespaceTerminating: "being deleted",
 }
@@ -138,16 +139,16 @@ func (a *account) uncounted(why string) gc.PolicyForecast {
 	}
 }
 
-// gone describes objects that the changed policy deletes.
-func (a *account) gone(all []*engine.Due) []string {
+// gone describes the objects that the changed policy deletes.
+func (a *account) gone(all []*view.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s %s and %s be deleted now%s", a.count(all), past(all), a.will(), most(all))}
 }
 
-// held describes objects that the changed policy would delete if they were not too many.
-func (a *account) held(all []*engine.Due) []string {
+// held describes the objects that the changed policy would delete if there were not too many.
+func (a *account) held(all []*view.Due) []string {
 	switch {
 	case len(all) == 0:
 		return nil
@@ -176,7 +177,7 @@ func (a *account) stillWaiting() []string {
 	}
 }
 
-func waits(all []*engine.Due) string {
+func waits(all []*view.Due) string {
 	if len(all) == 1 {
 		return "waits"
 	}
@@ -184,7 +185,7 @@ func waits(all []*engine.Due) string {
 }
 
 // because names the changes that made the objects due, usually one.
-func because(all []*engine.Due) string {
+func because(all []*view.Due) string {
 	whys := map[string]bool{}
 	for _, due := range all {
 		whys[due.Why] = true
@@ -193,7 +194,7 @@ func because(all []*engine.Due) string {
 }
 
 // commands returns the commands that list the waiting objects and approve them.
-func commands(all []*engine.Due) string {
+func commands(all []*view.Due) string {
 	resources, namespaces := map[string]bool{}, map[string]bool{}
 	for _, due := range all {
 		resources[due.Resource], namespaces[due.Namespace] = true, true
@@ -205,7 +206,7 @@ func commands(all []*engine.Due) string {
 	return fmt.Sprintf("To look at them: %s; to approve: %s", gc.ListCommand(slices.Sorted(maps.Keys(resources)), namespace), approve(all))
 }
 
-// approved describes the holds that the change releases, if nothing becomes due by that, for example while everything is suspended.
+// approved describes the holds that the change releases if no object becomes due by this, for example while everything is suspended.
 func (a *account) approved() []string {
 	if a.Before == nil || a.After == nil || a.Before.GetGeneration() != a.After.GetGeneration() {
 		return nil
@@ -223,8 +224,8 @@ func (a *account) approved() []string {
 	return []string{fmt.Sprintf("this approval %s delete %s once nothing else holds them", a.will(), few(released))}
 }
 
-// shown describes objects that a Preview policy would delete if it enforced.
-func (a *account) shown(all []*engine.Due) []string {
+// shown describes objects that a Preview policy would delete if it were enforced.
+func (a *account) shown(all []*view.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
@@ -232,12 +233,12 @@ func (a *account) shown(all []*engine.Due) []string {
 }
 
 // others describes objects that become due by other policies.
-func (a *account) others(all []*engine.Due) []string {
+func (a *account) others(all []*view.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
 	line := fmt.Sprintf("%s, %s %s due%s", a.how(), policies(all), a.count(all), most(all))
-	held, who := only(all, func(due *engine.Due) bool { return due.Hold != "" }), "they"
+	held, who := only(all, func(due *view.Due) bool { return due.Hold != "" }), "they"
 	if len(held) == 0 {
 		return []string{line}
 	}
@@ -274,8 +275,8 @@ func (a *account) ends() (created, deleted bool) {
 	return a.Before == nil, a.After == nil
 }
 
-// ofOtherResources says that a change of a lifecycle makes objects of other resources due, without more: its author may not be allowed to
-// see them.
+// ofOtherResources says that a change of a lifecycle makes objects of other resources due, without details: its author may not be allowed
+// to see them.
 func (a *account) ofOtherResources() []string {
 	if !a.controlled {
 		return nil
@@ -283,8 +284,8 @@ func (a *account) ofOtherResources() []string {
 	return []string{fmt.Sprintf("%s, objects that are controlled by objects of %s become due", a.how(), a.lifecycle.Resource())}
 }
 
-func only(all []*engine.Due, keep func(*engine.Due) bool) []*engine.Due {
-	return slices.DeleteFunc(slices.Clone(all), func(due *engine.Due) bool { return !keep(due) })
+func only(all []*view.Due, keep func(*view.Due) bool) []*view.Due {
+	return slices.DeleteFunc(slices.Clone(all), func(due *view.Due) bool { return !keep(due) })
 }
 
 func (a *account) would() string {
@@ -302,7 +303,7 @@ func (a *account) will() string {
 }
 
 // count returns the number of objects by kind, and their namespace or the number of namespaces.
-func (a *account) count(all []*engine.Due) string {
+func (a *account) count(all []*view.Due) string {
 	resources, namespaces := map[string]int{}, map[string]int{}
 	for _, due := range all {
 		resources[due.Resource]++
@@ -339,7 +340,7 @@ func number(n int, what string) string {
 }
 
 // past returns why objects are due.
-func past(all []*engine.Due) string {
+func past(all []*view.Due) string {
 	are := "are"
 	if len(all) == 1 {
 		are = "is"
@@ -365,7 +366,7 @@ func past(all []*engine.Due) string {
 }
 
 // most names the namespaces with the most objects, if there are several.
-func most(all []*engine.Due) string {
+func most(all []*view.Due) string {
 	names, in := byNumber(all)
 	if len(names) < 2 {
 		return ""
@@ -376,8 +377,8 @@ func most(all []*engine.Due) string {
 	return ": " + few(names)
 }
 
-// byNumber returns the namespaces of objects, those with the most first, and the number of objects in each.
-func byNumber(all []*engine.Due) ([]string, map[string]int) {
+// byNumber returns the namespaces of objects, the largest first, and the number of objects in each.
+func byNumber(all []*view.Due) ([]string, map[string]int) {
 	in := map[string]int{}
 	for _, due := range all {
 		in[due.Namespace]++
@@ -393,8 +394,8 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// policies names the policies by which objects are due, those with the most first.
-func policies(all []*engine.Due) string {
+// policies names the policies by which objects are due, the policies with the most objects first.
+func policies(all []*view.Due) string {
 	by := map[types.NamespacedName]int{}
 	for _, due := range all {
 		by[due.Policy]++
@@ -420,7 +421,7 @@ func title(name types.NamespacedName) string {
 }
 
 // approve returns the commands that approve the holds, one for each policy, in the order of most.
-func approve(all []*engine.Due) string {
+func approve(all []*view.Due) string {
 	names, _ := byNumber(all)
 	turn := map[string]int{}
 	for i, name := range names {
@@ -443,7 +444,7 @@ func approve(all []*engine.Due) string {
 		if !slices.Contains(policies, h.of) {
 			policies = append(policies, h.of)
 		}
-		if !slices.Contains(ids[h.of], h.id) { // A hold of all namespaces together occurs in each of them.
+		if !slices.Contains(ids[h.of], h.id) { // A hold of all namespaces together occurs in each namespace.
 			ids[h.of] = append(ids[h.of], h.id)
 		}
 	}

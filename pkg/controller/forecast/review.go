@@ -17,13 +17,15 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// Review returns what a draft would delete, and when. It fails with Timeout if there is too much to look at. It may use a whole processor,
-// so callers should make one review at a time.
+// Review returns which objects a draft would delete, and when. It fails with Timeout if there are too many objects, policies or rules. It
+// may use a whole processor, so callers should make one review at a time.
 func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.reviewTimeout)
 	defer cancel()
@@ -37,22 +39,22 @@ func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupRevi
 	a := account{PolicyChange: change, review: r}
 	if err := f.try(ctx, listCtx, &a, f.reviewKnownMost); err != nil {
 		return r.status, apierrors.NewTimeoutError(
-			"there are too many objects, policies or rules to look at within "+f.reviewTimeout.String(), 0)
+			"there are too many objects, policies or rules to evaluate within "+f.reviewTimeout.String(), 0)
 	}
-	own := func(due *engine.Due) bool { return due.Namespace == draft.After.Namespace }
+	own := func(due *view.Due) bool { return due.Namespace == draft.After.Namespace }
 	a.fresh, a.still = only(a.fresh, own), only(a.still, own)
 	return r.answer(&a), nil
 }
 
-// review counts what a draft would delete.
+// review counts the objects that a draft would delete.
 type review struct {
 	gc.Draft
 	status gc.CleanupReviewStatus
 	kinds  *kinds.Table
 	rules  map[reviewedRule]*gc.ReviewedCount
-	sample []engine.Verdict
-	// hidden are resources that the caller may not list. It depends on the resources that policies are about, and never on their objects:
-	// otherwise a draft could find out whether there are objects with a label, or of an age.
+	sample []view.Verdict
+	// hidden are resources that the caller may not list. It depends on the resources that policies name, and never on their objects: otherwise
+	// a draft could find out whether there are objects with a label, or of an age.
 	hidden sets.Set[string]
 }
 
@@ -60,7 +62,7 @@ type review struct {
 type reviewedRule struct{ resource, rule string }
 
 // hide removes the objects of hidden resources from a snapshot, and the namespaces where they must be listed.
-func (r *review) hide(s *engine.Snapshot) {
+func (r *review) hide(s *trial.Snapshot) {
 	r.kinds = s.Engine.Kinds()
 	for resource := range s.Missing {
 		r.hides(resource)
@@ -71,7 +73,7 @@ func (r *review) hide(s *engine.Snapshot) {
 	s.Facts = slices.DeleteFunc(s.Facts, func(k *facts.Compact) bool { return r.hides(k.Resource) })
 }
 
-// hides reports whether the answer must not be about the objects of a resource, and notes the resource as hidden.
+// hides reports whether the answer must not include the objects of a resource, and notes the resource as hidden.
 func (r *review) hides(resource string) bool {
 	if k, err := r.kinds.For(resource); err != nil || !k.Deletable() || r.MayList(resource) {
 		return false
@@ -80,14 +82,14 @@ func (r *review) hides(resource string) bool {
 	return true
 }
 
-// without counts what the policies of today would delete.
+// without counts the objects that the present policies would delete.
 func (r *review) without(e *engine.Engine, now time.Time) {
 	for v, in := range r.deleted(e, now) {
 		Add(&r.status.WithoutDraft, v, in)
 	}
 }
 
-// with counts what all policies would delete, the draft included.
+// with counts the objects that all policies would delete, including the draft.
 func (r *review) with(e *engine.Engine, now time.Time) {
 	for v, in := range r.deleted(e, now) {
 		Add(&r.status.WithDraft, v, in)
@@ -111,9 +113,9 @@ const day = 24 * time.Hour
 // Week is how far reviews look ahead.
 const Week = 7 * day
 
-// deleted returns the verdicts on objects that are or become due within a week, each with the time until then; or that are held.
-func (r *review) deleted(e *engine.Engine, now time.Time) iter.Seq2[engine.Verdict, time.Duration] {
-	return func(yield func(engine.Verdict, time.Duration) bool) {
+// deleted returns the verdicts on objects that are held, or due within a week, each with the time until then.
+func (r *review) deleted(e *engine.Engine, now time.Time) iter.Seq2[view.Verdict, time.Duration] {
+	return func(yield func(view.Verdict, time.Duration) bool) {
 		for v := range e.Verdicts(r.After.Namespace, now.Add(Week)) {
 			if in, ok := DueIn(v, now); ok && !yield(v, in) {
 				return
@@ -122,8 +124,8 @@ func (r *review) deleted(e *engine.Engine, now time.Time) iter.Seq2[engine.Verdi
 	}
 }
 
-// DueIn returns in how long an object is due; false if that is in more than a week or never. What is held counts as due.
-func DueIn(v engine.Verdict, now time.Time) (in time.Duration, ok bool) {
+// DueIn returns the time until an object is due; false if it is more than a week, or the object is never due. Held objects count as due.
+func DueIn(v view.Verdict, now time.Time) (in time.Duration, ok bool) {
 	if v.State == gc.CandidateWaiting {
 		in = v.At.Sub(now)
 		return in, in <= Week
@@ -131,12 +133,17 @@ func DueIn(v engine.Verdict, now time.Time) (in time.Duration, ok bool) {
 	return 0, v.State == gc.CandidateDue || v.State == gc.CandidateHeld
 }
 
-// Add adds an object that is due in so long to a count.
-func Add(c *gc.ReviewedCount, v engine.Verdict, in time.Duration) {
+// Add adds an object to a count. in is the time until the object is due.
+func Add(c *gc.ReviewedCount, v view.Verdict, in time.Duration) {
 	if v.State == gc.CandidateHeld {
 		c.Held++
 		return
 	}
+	AddDue(c, in)
+}
+
+// AddDue adds an object that is due within a week, and not held, to a count.
+func AddDue(c *gc.ReviewedCount, in time.Duration) {
 	c.Week++
 	if in <= day {
 		c.Day++
@@ -150,15 +157,15 @@ func Add(c *gc.ReviewedCount, v engine.Verdict, in time.Duration) {
 }
 
 // addSample adds an object to the sample, which may become longer than wanted.
-func (r *review) addSample(v engine.Verdict) {
+func (r *review) addSample(v view.Verdict) {
 	if r.sample = append(r.sample, v); len(r.sample) > 100*sampleMost {
 		r.cutSample()
 	}
 }
 
-// cutSample leaves the first objects in the sample.
+// cutSample keeps the first objects of the sample.
 func (r *review) cutSample() {
-	slices.SortFunc(r.sample, func(a, b engine.Verdict) int {
+	slices.SortFunc(r.sample, func(a, b view.Verdict) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name(), b.Name()))
 	})
 	r.sample = r.sample[:min(len(r.sample), sampleMost)]

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
 
 func everything(string) bool { return true }
@@ -34,7 +34,7 @@ func counted(now, hour, day, week, held int64) gc.ReviewedCount {
 	return gc.ReviewedCount{Now: now, Hour: hour, Day: day, Week: week, Held: held}
 }
 
-// in returns a time so many minutes after now.
+// in returns a time this number of minutes after now.
 func in(minutes int) *metav1.Time {
 	return new(metav1.NewTime(testbuilders.Now.Add(time.Duration(minutes) * time.Minute)))
 }
@@ -80,7 +80,7 @@ func TestReview(t *testing.T) {
 				WithoutDraft: counted(1, 3, 5, 5, 0), WithDraft: counted(0, 0, 0, 5, 0),
 			},
 		},
-		"beside one that keeps longer": {
+		"next to a policy that keeps objects longer": {
 			world: newWorld(jobs("team-a", 70)...).with(ttlPolicy("longer", "3h")), draft: draft(nil, ttlPolicy("p", "1h")),
 			want: gc.CleanupReviewStatus{Complete: true, WithoutDraft: counted(0, 0, 1, 1, 0), WithDraft: counted(0, 0, 1, 1, 0)},
 		},
@@ -147,7 +147,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// TestReviewOfHidden: nothing asks the cluster for what the caller may not list.
+// TestReviewOfHidden: a review does not list objects from the cluster that the caller may not list.
 func TestReviewOfHidden(t *testing.T) {
 	cluster := fakecluster.New(pods("team-a", 90)...)
 	if _, err := newWorld().forecasterOf(cluster).Review(t.Context(), onlyJobs(draft(nil, ttlPolicy("p", "1h")))); err != nil {
@@ -158,13 +158,13 @@ func TestReviewOfHidden(t *testing.T) {
 	}
 }
 
-// TestReviewBound: too many objects make the numbers minima, and the sample stays short.
+// TestReviewBound: if there are too many objects, the numbers are minima, and the sample stays short.
 func TestReviewBound(t *testing.T) {
 	var minutes []int
 	for i := range 40 {
 		minutes = append(minutes, 70+i)
 	}
-	f := newWorldWith(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, jobs("team-a", minutes...)...).with(ttlPolicy("p", "1d")).forecaster()
+	f := newWorldWith(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}, jobs("team-a", minutes...)...).with(ttlPolicy("p", "1d")).forecaster()
 	f.reviewKnownMost = 30
 	got, err := f.Review(t.Context(), draft(ttlPolicy("p", "1d"), next(ttlPolicy("p", "1h"))))
 	if err != nil {
@@ -175,8 +175,8 @@ func TestReviewBound(t *testing.T) {
 	}
 }
 
-// TestHiddenObjectsDoNotMatter: what the caller may not list makes no difference to the answer, whether the draft selects it or not: neither its
-// labels, nor its age, nor its number.
+// TestHiddenObjectsDoNotMatter: objects that the caller may not list do not affect the answer, whether the draft selects them or not:
+// neither their labels, nor their age, nor their number.
 func TestHiddenObjectsDoNotMatter(t *testing.T) {
 	gold := func(n int) []runtime.Object {
 		all := jobs("team-a", 70)
@@ -214,13 +214,13 @@ func TestHiddenObjectsDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestReviewWithCeiling: what a ceiling takes depends on the other namespaces under it.
+// TestReviewWithCeiling: the objects over a ceiling depend on the other namespaces under it.
 func TestReviewWithCeiling(t *testing.T) {
 	eight := []int{70, 71, 72, 73, 74, 75, 76, 77}
 	ceiling := clusterPolicy("ceiling", func(s *gc.ClusterCleanupPolicySpec) {
 		s.Guardrails = &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int64(10))}}}
 	})
-	w := newWorldWith(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, join(jobs("team-a", eight...), jobs("team-b", eight...))...)
+	w := newWorldWith(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}, join(jobs("team-a", eight...), jobs("team-b", eight...))...)
 	got, err := w.with(ceiling).forecaster().Review(t.Context(), draft(nil, ttlPolicy("p", "30d")))
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestReviewWithCeiling(t *testing.T) {
 // BenchmarkReview reviews a shorter TTL for a hundred thousand Jobs.
 func BenchmarkReview(b *testing.B) {
 	const n = 100_000
-	w := newWorldWith(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}).with(ttlPolicy("p", "7d"))
+	w := newWorldWith(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}).with(ttlPolicy("p", "7d"))
 	all := make([]*facts.Compact, n)
 	for i := range all {
 		all[i] = facts.Compress(testbuilders.Job(fmt.Sprintf("job-%06d", i)).

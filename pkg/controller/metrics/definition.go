@@ -25,7 +25,11 @@ type Label struct {
 	What   string
 }
 
-var definitions []Definition
+var (
+	definitions []Definition
+	// counting are the metrics that are counted as things happen.
+	counting []metrics.Registerable
+)
 
 // Definitions returns the definitions of all metrics of Winnow, by name.
 func Definitions() []Definition {
@@ -41,31 +45,37 @@ func define(name, kind, help string, labels []Label) (names []string) {
 	return names
 }
 
+// count adds a metric that is counted as things happen.
+func count[M metrics.Registerable](m M) M {
+	counting = append(counting, m)
+	return m
+}
+
 func counterVec(name, help string, labels ...Label) *metrics.CounterVec {
-	return metrics.NewCounterVec(
+	return count(metrics.NewCounterVec(
 		&metrics.CounterOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA}, define(name, "counter", help, labels),
-	)
+	))
 }
 
 func counter(name, help string) *metrics.Counter {
 	define(name, "counter", help, nil)
-	return metrics.NewCounter(&metrics.CounterOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+	return count(metrics.NewCounter(&metrics.CounterOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA}))
 }
 
 func gaugeVec(name, help string, labels ...Label) *metrics.GaugeVec {
-	return metrics.NewGaugeVec(
+	return count(metrics.NewGaugeVec(
 		&metrics.GaugeOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA}, define(name, "gauge", help, labels),
-	)
+	))
 }
 
 func gauge(name, help string) *metrics.Gauge {
 	define(name, "gauge", help, nil)
-	return metrics.NewGauge(&metrics.GaugeOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+	return count(metrics.NewGauge(&metrics.GaugeOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA}))
 }
 
 func histogram(name, help string, buckets ...float64) *metrics.Histogram {
 	define(name, "histogram", help, nil)
-	return metrics.NewHistogram(&metrics.HistogramOpts{Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA})
+	return count(metrics.NewHistogram(&metrics.HistogramOpts{Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA}))
 }
 
 // collected describes a gauge whose value is collected when metrics are scraped.

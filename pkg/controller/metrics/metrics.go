@@ -8,8 +8,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // triggerNativeTTL is the trigger if the TTL of the object itself decides.
@@ -35,7 +35,7 @@ var (
 		"Objects confirmed gone after a delete. The trigger is what the TTL is counted from (`after` of the rule), "+
 			"or NativeTTL if the TTL of the object itself decided.",
 		resource,
-		Label{Name: "trigger", Values: []string{string(gc.AfterFinished), string(gc.AfterCreated), string(gc.AfterUnused), triggerNativeTTL}},
+		Label{Name: "trigger", Values: append(names(gc.Afters()), triggerNativeTTL)},
 		Label{Name: "reason", Values: deletionReasons})
 	// Lateness is the time from when an object was due to when it was gone.
 	Lateness = histogram("winnow_deletion_lateness_seconds",
@@ -53,7 +53,7 @@ var (
 		"Objects of each served custom resource that has a lifecycle, counted every five minutes by the replica that leads.", resource)
 	// ResourceUnused is since when a resource has no objects.
 	ResourceUnused = gaugeVec("winnow_resource_unused_since_timestamp_seconds",
-		"Unix time since when every count of a served custom resource with a lifecycle has found no object; not set while there are any.",
+		"Unix time of the first count that found no object of a served custom resource with a lifecycle; not set while there are objects.",
 		resource)
 	// Concurrency is how many DELETE requests may be in flight.
 	Concurrency = gauge("winnow_delete_concurrency_limit", "DELETE requests that may be in flight. "+
@@ -62,7 +62,7 @@ var (
 	Leading = gauge("winnow_leading", "1 while this replica leads and deletes, 0 otherwise.")
 	// Policies is the number of policies by their condition Ready.
 	Policies = gaugeVec("winnow_policies",
-		"Policies by their condition Ready and its reason, as of the last look of the replica that leads, some seconds ago.",
+		"Policies by their condition Ready and its reason, as the leader saw them some seconds ago.",
 		Label{Name: "kind", Values: []string{gc.KindCleanupPolicy, gc.KindClusterCleanupPolicy}},
 		Label{Name: "ready", Values: []string{"True", "False"}},
 		Label{Name: "reason", What: "the [reason](troubleshooting.md#a-policy-is-not-ready) of the condition"})
@@ -87,10 +87,7 @@ var APIServiceAvailable = collected("winnow_apiservice_available",
 
 // Register registers the metrics that are counted as things happen.
 func Register() {
-	legacyregistry.MustRegister(
-		DeleteRequests, DeadlineRequests, Deletions, Lateness, Readings, DiscoveryFailures, ResourceObjects, ResourceUnused,
-		Concurrency, Leading, Policies, StatusWrites, UsageMarksWrites,
-	)
+	legacyregistry.MustRegister(counting...)
 	for _, resource := range gc.DefaultResources() { // A rate sees only what is added to a counter that is there.
 		for _, reason := range deletionReasons {
 			Deletions.WithLabelValues(resource, string(gc.AfterFinished), reason)
@@ -106,7 +103,7 @@ func Trigger(o *deletion.Order) string {
 	return string(o.After)
 }
 
-// outcomes are those of requests that were sent.
+// outcomes are the outcomes of requests that were sent.
 func outcomes() []string {
 	var out []string
 	for _, o := range deletion.Outcomes {

@@ -13,19 +13,19 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 func TestTracked(t *testing.T) {
 	jobs, pods := gc.ResourceJobs, gc.ResourcePods
 	for name, c := range map[string]struct {
-		totals report.Totals
+		totals view.Totals
 		want   string
 	}{
 		"candidates": {
-			report.Totals{Candidates: map[string]map[gc.CandidateState]int{jobs: {gc.CandidateWaiting: 3, gc.CandidateHeld: 2}}}, `
+			view.Totals{Candidates: map[string]map[gc.CandidateState]int{jobs: {gc.CandidateWaiting: 3, gc.CandidateHeld: 2}}}, `
 # HELP winnow_tracker_candidates [ALPHA] Candidates by their state, as in cleanupcandidates. What Preview policies would do is not counted.
 # TYPE winnow_tracker_candidates gauge
 winnow_tracker_candidates{resource="jobs.batch",state="Due"} 0
@@ -35,14 +35,14 @@ winnow_tracker_candidates{resource="jobs.batch",state="Terminating"} 0
 winnow_tracker_candidates{resource="jobs.batch",state="Waiting"} 3
 `},
 		"held": {
-			report.Totals{Held: map[string]map[policy.Reason]int{jobs: {policy.ReasonRefused: 2}, pods: {policy.ReasonRefused: 0}}}, `
+			view.Totals{Held: map[string]map[policy.Reason]int{jobs: {policy.ReasonRefused: 2}, pods: {policy.ReasonRefused: 0}}}, `
 # HELP winnow_tracker_held [ALPHA] Objects that are due and held.
 # TYPE winnow_tracker_held gauge
 winnow_tracker_held{reason="Refused",resource="jobs.batch"} 2
 winnow_tracker_held{reason="Refused",resource="pods"} 0
 `},
 		"watches": {
-			report.Totals{Silent: map[string]time.Duration{jobs: 100 * time.Second, pods: 1500 * time.Millisecond}, Stale: []string{jobs}}, `
+			view.Totals{Silent: map[string]time.Duration{jobs: 100 * time.Second, pods: 1500 * time.Millisecond}, Stale: []string{jobs}}, `
 # HELP winnow_tracker_stale_watch [ALPHA] 1 for a resource whose watch has been silent for 90 seconds, 0 for the others that are observed.
 # TYPE winnow_tracker_stale_watch gauge
 winnow_tracker_stale_watch{resource="jobs.batch"} 1
@@ -53,14 +53,14 @@ winnow_tracker_watch_lag_seconds{resource="jobs.batch"} 100
 winnow_tracker_watch_lag_seconds{resource="pods"} 1.5
 `},
 		"clocks, the oldest, and the others": {
-			report.Totals{
+			view.Totals{
 				Objects: 9, Timers: 4, Ready: 2, OldestOverdue: time.Minute, Holds: 1, Paced: 3,
 				ClockInDoubt: true, ClockCompared: true, ClockSkew: -90 * time.Second,
 			}, `
-# HELP winnow_tracker_clock_in_doubt [ALPHA] 1 while the clocks here and at the API server differ by more than a minute, so that everything is held.
+# HELP winnow_tracker_clock_in_doubt [ALPHA] 1 while the clocks of this replica and of the API server differ by more than a minute, so that everything is held.
 # TYPE winnow_tracker_clock_in_doubt gauge
 winnow_tracker_clock_in_doubt 1
-# HELP winnow_tracker_clock_skew_seconds [ALPHA] By how much the API server's clock is ahead of the clock here at least, negative if it is behind. Each replica compares the clocks every ten seconds. Not set if they were not compared for five minutes.
+# HELP winnow_tracker_clock_skew_seconds [ALPHA] How much the API server's clock is ahead of this replica's clock, at least; negative if it is behind. Each replica compares the clocks every ten seconds. Not set if they were not compared for five minutes.
 # TYPE winnow_tracker_clock_skew_seconds gauge
 winnow_tracker_clock_skew_seconds -90
 # HELP winnow_tracker_holds [ALPHA] Changes that made many objects due at once and wait for approval, one for each policy and namespace.
@@ -69,7 +69,7 @@ winnow_tracker_holds 1
 # HELP winnow_tracker_objects [ALPHA] Objects that are tracked because a policy can match them or their dependents.
 # TYPE winnow_tracker_objects gauge
 winnow_tracker_objects 9
-# HELP winnow_tracker_oldest_overdue_seconds [ALPHA] For how long the object is overdue that has been due for the longest time, of those that are neither held nor being deleted; 0 if there is none.
+# HELP winnow_tracker_oldest_overdue_seconds [ALPHA] How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none.
 # TYPE winnow_tracker_oldest_overdue_seconds gauge
 winnow_tracker_oldest_overdue_seconds 60
 # HELP winnow_tracker_paced_namespaces [ALPHA] Namespaces whose deletions wait because of maxDeletionsPerMinute.
@@ -82,7 +82,7 @@ winnow_tracker_ready 2
 # TYPE winnow_tracker_timers gauge
 winnow_tracker_timers 4
 `},
-		"clocks that were not compared": {report.Totals{}, ""},
+		"clocks that were not compared": {view.Totals{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var compared []string
@@ -95,7 +95,7 @@ winnow_tracker_timers 4
 			if c.want == "" {
 				compared = []string{"winnow_tracker_clock_skew_seconds"}
 			}
-			collector := &tracked{totals: func() report.Totals { return c.totals }}
+			collector := &tracked{totals: func() view.Totals { return c.totals }}
 			if err := testutil.CustomCollectAndCompare(collector, strings.NewReader(c.want), compared...); err != nil {
 				t.Error(err)
 			}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 )
 
 var candidateStates = []gc.CandidateState{
@@ -27,18 +27,17 @@ var (
 	held = collected("winnow_tracker_held", "Objects that are due and held.",
 		resource, Label{Name: "reason", What: "a [reason to keep](concepts.md#when-unsure-winnow-keeps)"})
 	oldestOverdue = collected("winnow_tracker_oldest_overdue_seconds",
-		"For how long the object is overdue that has been due for the longest time, of those that are neither held nor being deleted; "+
-			"0 if there is none.")
+		"How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none.")
 	holds = collected("winnow_tracker_holds",
 		"Changes that made many objects due at once and wait for approval, one for each policy and namespace.")
 	paced        = collected("winnow_tracker_paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute.")
 	clockInDoubt = collected("winnow_tracker_clock_in_doubt",
-		"1 while the clocks here and at the API server differ by more than a minute, so that everything is held.")
+		"1 while the clocks of this replica and of the API server differ by more than a minute, so that everything is held.")
 	unconfirmed = collected("winnow_tracker_unconfirmed",
 		"1 while objects are due and no reading of what is stored has agreed with what this replica knows for a minute, so that everything is "+
 			"held. Only the replica that leads takes readings.")
 	clockSkew = collected("winnow_tracker_clock_skew_seconds",
-		"By how much the API server's clock is ahead of the clock here at least, negative if it is behind. "+
+		"How much the API server's clock is ahead of this replica's clock, at least; negative if it is behind. "+
 			"Each replica compares the clocks every ten seconds. Not set if they were not compared for five minutes.")
 	watchLag = collected("winnow_tracker_watch_lag_seconds",
 		"Time since the watch of a resource last reported an event or a bookmark. The API server sends a bookmark about every minute.", resource)
@@ -49,11 +48,11 @@ var (
 // tracked collects the totals of the engine when metrics are scraped.
 type tracked struct {
 	metrics.BaseStableCollector
-	totals func() report.Totals
+	totals func() view.Totals
 }
 
 // RegisterTracked registers the metrics about the totals of the engine.
-func RegisterTracked(totals func() report.Totals) {
+func RegisterTracked(totals func() view.Totals) {
 	legacyregistry.CustomMustRegister(&tracked{totals: totals})
 }
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/inorder"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/inorder"
 )
 
 // always are the reflectors that run whatever policies say.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 )
 
 // storeOlder has policy p stored with a TTL and a resource version that is older than what was seen.
@@ -40,8 +40,8 @@ func (o *observed) alwaysWatched(n int) {
 	})
 }
 
-// TestRelist: policies, namespaces and marks are listed again, and objects are not. What was seen before is not forgotten: the resource
-// versions of a fake's lists are lower than those of its objects, so that the list of namespaces shows that the store has gone back.
+// TestRelist: policies, namespaces and marks are listed again, and objects are not. What was seen before is not forgotten: a fake's lists
+// have lower resource versions than its objects, so that the list of namespaces shows that the store has gone back.
 func TestRelist(t *testing.T) {
 	o := newObserved(t, testbuilders.Job("a").Complete(testbuilders.Now).Obj())
 	var back atomic.Int32

@@ -24,7 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testkinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 )
 
 // sizedObjects serves ConfigMaps of these sizes, page by page, and notes what was asked for.
@@ -89,7 +91,7 @@ func TestPagesAreBoundedByBytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			kind := kinds.Custom(corev1.SchemeGroupVersion.WithKind("ConfigMap"), "configmaps", nil, kinds.Source{})
-			reading := inTeamA(t, kind, "object.data.text != ''")
+			reading := decode.NewReading(kind, testkinds.InTeamA(t, "object.data.text != ''"))
 			seen := 0
 			err = client.EachPage(t.Context(), reading, "team-a", "", func(page runtime.Object, _ metav1.ListInterface) error {
 				bytes := 0

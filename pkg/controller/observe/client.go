@@ -17,13 +17,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 )
 
 // Client lists and watches any resource of the table of kinds. Jobs, Pods and their like come in protobuf, and lose their unread fields
-// before they are decoded (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more
-// than everything else. Of custom resources with a lifecycle only what it reads is decoded (Partial), and of all others only the metadata
-// is requested. Where there are match conditions, what they read is decoded too, for the objects of their namespaces alone.
+// before they are decoded, such as the template of a Job and most of the spec of a Pod, because decoding these costs more than everything
+// else. Of custom resources with a lifecycle only what it reads is decoded, and of all others only the metadata is requested. Where there
+// are match conditions, what they read is decoded too, for the objects of their namespaces alone.
 type Client struct {
 	metadata metadata.Interface
 	config   *rest.Config
@@ -47,28 +48,28 @@ func NewClient(c *rest.Config) (*Client, error) {
 	return &Client{metadata: bare, config: c, http: transport, pages: newPageSlots(pagesAtOnce)}, nil
 }
 
-// Apart returns a Client that reads up to so many pages at the same time, besides those of c.
-func (c *Client) Apart(pages int) *Client {
-	apart := *c
-	apart.pages = newPageSlots(pages)
-	return &apart
+// Separate returns a Client that reads up to so many pages at the same time, in addition to the pages of c.
+func (c *Client) Separate(pages int) *Client {
+	separate := *c
+	separate.pages = newPageSlots(pages)
+	return &separate
 }
 
 // EachPage lists the objects of a namespace, or of all namespaces, and calls do with each page before it requests the next one. No more
 // pages than a Client may read at once are in memory at the same time.
 func (c *Client) EachPage(
-	ctx context.Context, r Reading, namespace, fieldSelector string, do func(page runtime.Object, m metav1.ListInterface) error,
+	ctx context.Context, r decode.Reading, namespace, fieldSelector string, do func(page runtime.Object, m metav1.ListInterface) error,
 ) error {
 	return eachPage(ctx, c.pages, selecting(c.Lister(r, namespace), fieldSelector), pageSize, do)
 }
 
 // Lister returns what lists the objects of a namespace, or of all namespaces. Its pages are bounded by bytes.
-func (c *Client) Lister(r Reading, namespace string) cache.ListWithContextFunc {
+func (c *Client) Lister(r decode.Reading, namespace string) cache.ListWithContextFunc {
 	return bounded(c.lister(r, namespace))
 }
 
-func (c *Client) lister(r Reading, namespace string) cache.ListWithContextFunc {
-	if r.content == bare {
+func (c *Client) lister(r decode.Reading, namespace string) cache.ListWithContextFunc {
+	if r.Bare() {
 		return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.metadata.Resource(r.Kind.GroupVersionResource()).Namespace(namespace).List(ctx, options)
 		}
@@ -83,8 +84,8 @@ func (c *Client) lister(r Reading, namespace string) cache.ListWithContextFunc {
 }
 
 // Watcher returns what watches the objects of all namespaces.
-func (c *Client) Watcher(r Reading) cache.WatchFuncWithContext {
-	if r.content == bare {
+func (c *Client) Watcher(r decode.Reading) cache.WatchFuncWithContext {
+	if r.Bare() {
 		return c.metadata.Resource(r.Kind.GroupVersionResource()).Watch
 	}
 	client, err := c.restFor(r, "PartialObjectMetadata")
@@ -98,21 +99,14 @@ func (c *Client) Watcher(r Reading) cache.WatchFuncWithContext {
 }
 
 // restFor returns the client that decodes what is read of a kind. metadata is what it asks for if that is the metadata alone.
-func (c *Client) restFor(r Reading, metadata string) (rest.Interface, error) {
+func (c *Client) restFor(r decode.Reading, metadata string) (rest.Interface, error) {
 	config := rest.CopyConfig(c.config)
-	if r.typed() {
-		config.NegotiatedSerializer = strippedCodecs{typedCodecs, r}
-		return rest.RESTClientForConfigAndClient(config, c.http)
+	codecs, accept := r.Codecs(metadata)
+	if config.NegotiatedSerializer = codecs; accept != "" {
+		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, accept
 	}
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	if r.content == metadataAlone {
-		config.AcceptContentTypes = "application/json;g=meta.k8s.io;v=v1;as=" + metadata
-	}
-	config.NegotiatedSerializer = newPartialCodecs(r)
 	return rest.RESTClientForConfigAndClient(config, c.http)
 }
-
-var typedCodecs = rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
 
 // get is the request that client-go's typed clients make.
 func get(client rest.Interface, k *kinds.Kind, namespace string, options metav1.ListOptions) *rest.Request {

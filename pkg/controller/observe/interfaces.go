@@ -10,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // Tracker says what must be observed, and takes in what is. Of each kind of object it takes in changes, and all objects at once: Replace.
 type Tracker interface {
 	// Coverage is by resource and namespace; CoverageChanged says when to ask for it again.
-	Coverage() map[string]map[string]engine.Covering
+	Coverage() map[string]map[string]memory.Covering
 	CoverageChanged() <-chan struct{}
-	// StartAnew says that the store has gone back; see engine.StartAnew.
+	// StartAnew says that the store has gone back; see engine.Engine.StartAnew.
 	StartAnew(now time.Time)
 	// Kinds is the table that the coverage refers to.
 	Kinds() *kinds.Table
@@ -40,7 +40,7 @@ type Tracker interface {
 	namespaces
 }
 
-// watched is what is told of the watch of a resource.
+// watched receives the state of a resource's watch.
 type watched interface {
 	StartObserving(k *kinds.Kind)
 	Observing(resource string, why error, now time.Time)
@@ -63,10 +63,10 @@ type cronJobs interface {
 }
 
 type quotas interface {
-	SetQuota(q *engine.Quota, now time.Time)
-	RemoveQuota(q *engine.Quota, now time.Time)
-	ReplaceQuotas(all []*engine.Quota, now time.Time)
-	ForgetQuotas()
+	SetQuota(q *memory.Quota, now time.Time)
+	RemoveQuota(q *memory.Quota, now time.Time)
+	ReplaceQuotas(all []*memory.Quota, now time.Time)
+	ForgetQuotas(now time.Time)
 }
 
 // policies are of a namespace each. A bookmark is a version up to which they have been observed.

@@ -5,21 +5,18 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/inorder"
-	"github.com/winnow-dev/winnow/pkg/controller/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/inorder"
+	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 )
 
 // marksRetry is how long the observer waits before it tries again to list the stored marks.
@@ -27,13 +24,11 @@ const marksRetry = time.Minute
 
 // observeMarks lists and watches the stored marks until ctx ends. It always does, because marks that are not needed must be deleted.
 func (o *Observer) observeMarks(ctx context.Context, order *inorder.Order) {
-	stored := o.Marks.Resource(marks.Resource)
-	if !o.awaitMarks(ctx, stored) {
+	if !o.awaitMarks(ctx, o.Stored.Resource(marks.Resource)) {
 		return
 	}
 	var reflector sync.WaitGroup
-	runReflector(ctx, &reflector, marks.Resource.Resource, cache.ToListWatcherWithWatchListSemantics(
-		newListWatch(order, stored.List, stored.Watch, unreported), o.Marks), &unstructured.Unstructured{}, o.marksSink())
+	o.observeStored(ctx, &reflector, marks.Resource, order, unreported, o.marksSink())
 	reflector.Wait()
 }
 
@@ -61,29 +56,19 @@ func (o *Observer) awaitMarks(ctx context.Context, stored dynamic.ResourceInterf
 }
 
 // marksSink takes in the stored marks. Those that cannot be read count as empty, so they will be overwritten.
-func (o *Observer) marksSink() *sink[*engine.Marks] {
-	return &sink[*engine.Marks]{
-		reduce: func(object any) (*engine.Marks, error) {
-			stored, ok := object.(*unstructured.Unstructured)
-			if !ok {
-				return nil, fmt.Errorf("%T is not UsageMarks", object)
-			}
-			m, err := marks.Decode(stored)
-			if err != nil {
-				klog.Background().Error(err, "Ignored since when objects are unused or finished")
-			}
-			return m, nil
-		},
-		upsert:  func(m *engine.Marks) { o.Tracker.SetMarks(m, o.Clock.Now()) },
-		remove:  func(m *engine.Marks) { o.Tracker.RemoveMarks(m.NamespacedName) },
-		replace: func(all []*engine.Marks, _ string) { o.Tracker.ReplaceMarks(all, o.Clock.Now()) },
+func (o *Observer) marksSink() *sink[*memory.Marks] {
+	return &sink[*memory.Marks]{
+		reduce:  decoding(marks.Decode, "Ignored since when objects are unused or finished"),
+		upsert:  func(m *memory.Marks) { o.Tracker.SetMarks(m, o.Clock.Now()) },
+		remove:  func(m *memory.Marks) { o.Tracker.RemoveMarks(m.NamespacedName, o.Clock.Now()) },
+		replace: func(all []*memory.Marks, _ string) { o.Tracker.ReplaceMarks(all, o.Clock.Now()) },
 	}
 }
 
 // marksTracker takes in the stored marks.
 type marksTracker interface {
-	SetMarks(m *engine.Marks, now time.Time)
-	RemoveMarks(name types.NamespacedName)
-	ReplaceMarks(all []*engine.Marks, now time.Time)
+	SetMarks(m *memory.Marks, now time.Time)
+	RemoveMarks(name types.NamespacedName, now time.Time)
+	ReplaceMarks(all []*memory.Marks, now time.Time)
 	MarksUnavailable(now time.Time)
 }

@@ -17,7 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 )
 
 // storedMarks are marks as the cluster stores them.

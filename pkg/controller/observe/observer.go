@@ -19,10 +19,11 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/inorder"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/inorder"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
 
@@ -31,9 +32,10 @@ var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 // Config is what an Observer works with.
 type Config struct {
 	Tracker Tracker
-	// Policies reads the policies, from this server itself. Marks reads the stored marks; Client and Metadata all else.
+	// Policies reads the policies, from this server itself. Stored reads what Winnow itself stores, such as marks. Client and
+	// Metadata read everything else.
 	Policies gcclient.GcV1alpha1Interface
-	Marks    dynamic.Interface
+	Stored   dynamic.Interface
 	Client   *Client
 	Metadata metadata.Interface
 	Clock    clock.Clock
@@ -68,11 +70,11 @@ type dependency struct {
 	forget    func()
 }
 
-// reflection is the running reflector of a resource, with those of the owners that policies cannot name.
+// reflection is the running reflector of a resource, with the reflectors of the owners that policies cannot name.
 type reflection struct {
 	kind *kinds.Kind // nil if the resource is not in the table, so that no reflector runs
 	// reading is what the reflector reads.
-	reading Reading
+	reading decode.Reading
 	owners  []*kinds.Kind
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -80,7 +82,7 @@ type reflection struct {
 	// reporting is locked while the tracker is told about referrers, and when ctx is canceled.
 	reporting sync.Mutex
 	// covered are the namespaces whose objects the reflector has listed, or a merge.
-	covered map[string]engine.Covering
+	covered map[string]memory.Covering
 	// late are the namespaces whose objects are listed because match conditions have waited there.
 	late lateLists
 }
@@ -102,7 +104,7 @@ func New(c Config) *Observer {
 		kinds.ResourceQuotas: {
 			observing: o.reportErrors(kinds.ResourceQuotas),
 			sink:      func() cache.ReflectorStore { return o.quotaSink() },
-			forget:    func() { o.Tracker.ForgetQuotas() },
+			forget:    func() { o.Tracker.ForgetQuotas(o.Clock.Now()) },
 		},
 	}
 	return o
@@ -154,7 +156,7 @@ func runReflector(
 
 // cover starts and stops reflectors, and lists what the running ones have skipped, so that the tracker has the objects of every namespace
 // that a policy covers. The reflector of a kind that has changed in the table starts again.
-func (o *Observer) cover(ctx context.Context, table *kinds.Table, coverage map[string]map[string]engine.Covering) {
+func (o *Observer) cover(ctx context.Context, table *kinds.Table, coverage map[string]map[string]memory.Covering) {
 	for resource, r := range o.running {
 		if k, _ := table.For(resource); len(coverage[resource]) == 0 || k != r.kind {
 			o.stop(resource, r)
@@ -175,7 +177,7 @@ func (o *Observer) cover(ctx context.Context, table *kinds.Table, coverage map[s
 const mergeMost = 20
 
 // extend lists the objects of newly covered namespaces, which the running reflector has skipped. The reflector of a dependency skips none.
-func (o *Observer) extend(ctx context.Context, resource string, r *reflection, namespaces map[string]engine.Covering) {
+func (o *Observer) extend(ctx context.Context, resource string, r *reflection, namespaces map[string]memory.Covering) {
 	var added []string
 	for ns, covering := range namespaces {
 		if r.covered[ns] != covering {
@@ -187,7 +189,7 @@ func (o *Observer) extend(ctx context.Context, resource string, r *reflection, n
 	_, skipsNone := o.dependencies[resource]
 	switch {
 	case skipsNone:
-	case len(added) > mergeMost, r.kind != nil && !r.reading.suffices():
+	case len(added) > mergeMost, r.kind != nil && !r.reading.Suffices():
 		// No watch runs until the new list ends, so the resource may count as stale.
 		r.end()
 		r.ctx, r.cancel = context.WithCancel(ctx)
@@ -199,7 +201,7 @@ func (o *Observer) extend(ctx context.Context, resource string, r *reflection, n
 	}
 }
 
-func (o *Observer) start(ctx context.Context, table *kinds.Table, resource string, namespaces map[string]engine.Covering) *reflection {
+func (o *Observer) start(ctx context.Context, table *kinds.Table, resource string, namespaces map[string]memory.Covering) *reflection {
 	r := &reflection{covered: namespaces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	if r.kind, _ = table.For(resource); r.kind != nil {
@@ -211,15 +213,15 @@ func (o *Observer) start(ctx context.Context, table *kinds.Table, resource strin
 
 func (o *Observer) startReflectors(r *reflection) {
 	o.Tracker.StartObserving(r.kind)
-	r.reading = o.pace.inTurn(NewReading(r.kind, o.Tracker.Conditions))
+	r.reading = o.pace.inTurn(decode.NewReading(r.kind, o.Tracker.Conditions))
 	o.startReflector(r, r.reading)
 	for _, owner := range r.owners {
-		o.startReflector(r, NewReading(owner, o.Tracker.Conditions))
+		o.startReflector(r, decode.NewReading(owner, o.Tracker.Conditions))
 	}
 }
 
 // startReflector starts the reflector of one kind.
-func (o *Observer) startReflector(r *reflection, reading Reading) {
+func (o *Observer) startReflector(r *reflection, reading decode.Reading) {
 	k, list, watch := reading.Kind, o.Client.Lister(reading, metav1.NamespaceAll), o.Client.Watcher(reading)
 	if d, ok := o.dependencies[k.Resource]; ok {
 		runReflector(r.ctx, &r.done, k.Resource, newListWatch(o.order(k.Resource), list, watch, d.observing), k.New(), d.sink())
@@ -236,7 +238,7 @@ func (o *Observer) startReflector(r *reflection, reading Reading) {
 	})
 }
 
-// end stops the reflectors and waits for them, so that none of their events comes after those of the next reflectors.
+// end stops the reflectors and waits for them, so that none of their events comes after an event of the next reflectors.
 func (r *reflection) end() {
 	r.cancel()
 	r.done.Wait()
@@ -274,7 +276,7 @@ func (o *Observer) merge(ctx context.Context, k *kinds.Kind, namespace string) {
 	merge := o.Tracker.BeginMerge(k.Resource, namespace)
 	complete := false
 	defer func() { merge.End(complete, o.Clock.Now()) }()
-	list, retry := o.Client.Lister(o.pace.alone(ctx, NewReading(k, o.Tracker.Conditions)), namespace), time.Second
+	list, retry := o.Client.Lister(o.pace.alone(ctx, decode.NewReading(k, o.Tracker.Conditions)), namespace), time.Second
 	for ctx.Err() == nil {
 		_, err := eachReduced(ctx, o.Client.pages, list, pageSize, reducing(k), func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {

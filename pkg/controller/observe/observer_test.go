@@ -27,13 +27,13 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
@@ -69,7 +69,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 	}
 	o := &observed{
 		T:        t,
-		Tracker:  tracker.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil),
+		Tracker:  tracker.New(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil),
 		cluster:  cluster,
 		metadata: metadatafake.NewSimpleMetadataClient(scheme),
 		gc:       gcfake.NewSimpleClientset(),
@@ -83,7 +83,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 		t.Fatal(err)
 	}
 	o.Observer = New(Config{
-		Tracker: o.Tracker, Policies: pagesOnly{o.gc.GcV1alpha1()}, Marks: o.marks, Client: client,
+		Tracker: o.Tracker, Policies: pagesOnly{o.gc.GcV1alpha1()}, Stored: o.marks, Client: client,
 		Metadata: o.metadata, Clock: o.clock, WentBack: func(err error) { t.Error(err) },
 	})
 	return o
@@ -323,7 +323,8 @@ func TestReportsErrors(t *testing.T) {
 	const want = "jobs.batch cannot be observed: no right to list jobs. Missing permission: kubectl auth can-i list jobs.batch " +
 		"--all-namespaces, or watch. To grant it: kubectl create clusterrole winnow:jobs.batch --verb=get,list,watch,delete " +
 		"--resource=jobs.batch && kubectl label clusterrole winnow:jobs.batch gc.winnow.dev/aggregate-to-winnow=true " +
-		"(it takes effect once artifacts/optional/more-resources.yaml is applied)"
+		"(it takes effect once artifacts/optional/more-resources.yaml is applied; if policies delete as ServiceAccounts, use " +
+		"impersonate-on:serviceaccount:get,impersonate-on:serviceaccount:delete instead of delete)"
 	o.run()
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.until("the report says why the policy deletes nothing", func() bool {

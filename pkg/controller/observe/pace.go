@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 )
 
 // Match conditions are evaluated in the goroutine that reads the watch of all namespaces, so whoever makes them costly, or changes objects
@@ -136,29 +136,23 @@ func (p *pacer) wait(ctx context.Context, namespace string) {
 }
 
 // inTurn returns the reading for a watch of all namespaces, which does not wait for the time of one of them.
-func (p *pacer) inTurn(r Reading) Reading {
-	r.may, r.charge = p.may, p.charge
-	return r
+func (p *pacer) inTurn(r decode.Reading) decode.Reading {
+	may := func(resource, namespace string) bool { return p.may(place{resource, namespace}) }
+	return r.Paced(decode.Pace{May: may, Charge: p.chargeObject})
 }
 
 // alone returns the reading for a list that waits for the time of the namespace.
-func (p *pacer) alone(ctx context.Context, r Reading) Reading {
-	r.may = func(at place) bool {
-		p.wait(ctx, at.namespace)
+func (p *pacer) alone(ctx context.Context, r decode.Reading) decode.Reading {
+	may := func(_, namespace string) bool {
+		p.wait(ctx, namespace)
 		return true
 	}
-	r.charge = p.charge
-	return r
+	return r.Paced(decode.Pace{May: may, Charge: p.chargeObject})
 }
 
-// evaluateAt evaluates match conditions for an object of so many bytes.
-func (r *Reading) evaluateAt(namespace string, c *lifecycle.Conditions, content map[string]any, bytes int) lifecycle.Results {
-	if r.may == nil {
-		return c.Evaluate(content)
-	}
-	results, cost := c.EvaluateCost(content)
-	r.charge(namespace, cost+uint64(bytes/bytesPerUnit))
-	return results
+// chargeObject also subtracts what an object of so many bytes costs to decode.
+func (p *pacer) chargeObject(namespace string, cost uint64, bytes int) {
+	p.charge(namespace, cost+uint64(bytes/bytesPerUnit))
 }
 
 // lateLists are the namespaces whose objects of one resource are being listed, each with whether they must be listed once more.

@@ -4,16 +4,15 @@
 package observe
 
 import (
-	"bytes"
 	"context"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 )
 
 // Page is a part of a list, for readers that list once and do not watch.
@@ -30,7 +29,7 @@ type Page struct {
 const largePage = 2000
 
 // Pages lists the objects of a namespace, or of all namespaces, page by page. It skips objects that cannot be read.
-func (c *Client) Pages(ctx context.Context, r Reading, namespace string, add func(Page)) error {
+func (c *Client) Pages(ctx context.Context, r decode.Reading, namespace string, add func(Page)) error {
 	var sizes []int
 	sized := func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 		list, sizes, err = c.listSized(ctx, r, namespace, options)
@@ -40,7 +39,7 @@ func (c *Client) Pages(ctx context.Context, r Reading, namespace string, add fun
 		page, at := Page{Remaining: ptr.Deref(m.GetRemainingItemCount(), 0)}, -1
 		err := meta.EachListItem(list, func(object runtime.Object) error {
 			at++
-			k, err := Reduce(r.Kind, object)
+			k, err := decode.Fact(r.Kind, object)
 			if err != nil {
 				skipped(object, err)
 				return nil
@@ -58,8 +57,10 @@ func (c *Client) Pages(ctx context.Context, r Reading, namespace string, add fun
 }
 
 // listSized lists like Lister, and returns the size of each object as it was sent.
-func (c *Client) listSized(ctx context.Context, r Reading, namespace string, options metav1.ListOptions) (runtime.Object, []int, error) {
-	if r.content != wholeObject {
+func (c *Client) listSized(
+	ctx context.Context, r decode.Reading, namespace string, options metav1.ListOptions,
+) (runtime.Object, []int, error) {
+	if !r.Whole() {
 		list, err := c.lister(r, namespace)(ctx, options)
 		return list, nil, err
 	}
@@ -76,54 +77,5 @@ func (c *Client) listSized(ctx context.Context, r Reading, namespace string, opt
 	if err != nil {
 		return nil, nil, err
 	}
-	return list, itemSizes(raw), nil
-}
-
-// listItems is the field of every list that has its items.
-const listItems protowire.Number = 2
-
-// itemSizes returns the sizes of the items of an encoded list; nil if it cannot be parsed.
-func itemSizes(data []byte) []int {
-	unknown, isProtobuf := bytes.CutPrefix(data, magic)
-	if !isProtobuf {
-		return itemSizesJSON(data)
-	}
-	list, err := field(unknown, unknownRaw)
-	if err != nil {
-		return nil
-	}
-	var out []int
-	for len(list) > 0 {
-		number, kind, n := protowire.ConsumeField(list)
-		if n < 0 {
-			return nil
-		}
-		if number == listItems && kind == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(list)
-			value, _ := protowire.ConsumeBytes(list[tag:n])
-			out = append(out, len(value))
-		}
-		list = list[n:]
-	}
-	return out
-}
-
-func itemSizesJSON(data []byte) []int {
-	var out []int
-	s := &scanner{data: data}
-	err := s.object(func(key []byte) error {
-		if string(key) != "items" {
-			_, err := s.skip()
-			return err
-		}
-		return s.array(func() error {
-			item, err := s.skip()
-			out = append(out, len(item))
-			return err
-		})
-	})
-	if err != nil {
-		return nil
-	}
-	return out
+	return list, decode.ItemSizes(raw), nil
 }

@@ -17,8 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 )
 
 // TestPages: all objects of all pages, with the sizes in which they were sent, whatever the encoding. One that cannot be read is skipped
@@ -64,7 +65,7 @@ func TestPages(t *testing.T) {
 		var names []string
 		var sizes []int
 		var remaining []int64
-		reading := NewReading(kind, func(string) map[string]*lifecycle.Conditions { return nil })
+		reading := decode.NewReading(kind, func(string) map[string]*lifecycle.Conditions { return nil })
 		err = client.Pages(t.Context(), reading, "team-a", func(p Page) {
 			for _, k := range p.Facts {
 				names = append(names, k.Name())

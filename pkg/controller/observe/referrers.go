@@ -5,15 +5,12 @@ package observe
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -22,11 +19,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/inorder"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/references"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/inorder"
 )
 
 // referrers are the reflectors of what may refer to ConfigMaps and Secrets. They run while any policy has a rule with after: Unused.
@@ -91,7 +87,7 @@ func (o *Observer) startReferrer(ctx context.Context, k *kinds.Referrer) *reflec
 		o.Tracker.BeginReferrers(source, o.Clock.Now())
 		o.Tracker.ObservingReferrers(source, nil, o.Clock.Now()) // Errors of the reflector before say nothing about this one.
 	}
-	reading := ReferrerReading(k)
+	reading := decode.ReferrerReading(k)
 	list, watches := o.Client.Lister(reading, metav1.NamespaceAll), o.Client.Watcher(reading)
 	calls := o.order(k.Sources()[0]).ListWatch(selecting(list, k.FieldSelector), selecting(watches, k.FieldSelector))
 	sink := o.referrerSink(k)
@@ -164,16 +160,6 @@ func reportingErrors(w watch.Interface, report func(error)) watch.Interface {
 	})
 }
 
-// ReferrerReading returns what is read of referrers.
-func ReferrerReading(k *kinds.Referrer) Reading {
-	r := NewReading(k.Kind(), func(string) map[string]*lifecycle.Conditions { return nil })
-	r.unread = nil
-	if r.typed() {
-		r.unread = unreadExcept(r.Kind)
-	}
-	return r
-}
-
 // selecting adds a field selector to a call.
 func selecting[L any](
 	call func(context.Context, metav1.ListOptions) (L, error), selector string,
@@ -204,64 +190,18 @@ func explainReferrer(k *kinds.Referrer, err error) error {
 }
 
 // referring is what an object refers to, for each of the sources of its resource.
-type referring []engine.Referring
-
-// ReferringOf returns what an object refers to. The error says what could not be read; see kinds.Referrer.
-func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]engine.Referring, error) {
-	refs, exempt, err := k.References(object)
-	of := references.Referrer{UID: object.GetUID(), Namespace: object.GetNamespace(), Name: object.GetName()}
-	if of.UID == "" { // Not all API servers of others set it.
-		of.UID = types.UID(of.Namespace + "/" + of.Name)
-	}
-	var out []engine.Referring
-	if source := k.Source(); source != "" {
-		out = append(out, engine.Referring{Source: source, Referrer: of, Keys: references.Keys(refs)})
-	}
-	if source := k.Exemptions(); source != "" {
-		own := engine.Referring{Source: source, Referrer: of}
-		if exempt != "" {
-			own.Name, own.Keys = exempt, references.Keys([]references.Reference{k.Itself(of.Namespace, of.Name)})
-		}
-		out = append(out, own)
-	}
-	return out, err
-}
-
-// unstructuredFrom returns a function that returns an object as ReferringOf takes it. It fails if the API server has answered in another
-// form than it was asked for. The object must not be used otherwise.
-func unstructuredFrom(k *kinds.Referrer) func(object any) (*unstructured.Unstructured, error) {
-	expected := reflect.TypeOf(k.Kind().New())
-	return func(object any) (*unstructured.Unstructured, error) {
-		if reflect.TypeOf(object) != expected {
-			return nil, fmt.Errorf("%T is no object of %s", object, k.Resource())
-		}
-		if u, ok := object.(*unstructured.Unstructured); ok {
-			return u, nil
-		}
-		object.(metav1.Object).SetManagedFields(nil) // To convert them takes long.
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		return &unstructured.Unstructured{Object: content}, err
-	}
-}
-
-// unreadable is what an object refers to that is not known at all: everything in every namespace.
-func unreadable(k *kinds.Referrer) referring {
-	everything := references.Keys([]references.Reference{{
-		To: references.Secrets | references.ConfigMaps, Namespace: references.All, Name: references.All,
-	}})
-	return referring{{Source: k.Sources()[0], Referrer: references.Referrer{UID: "unreadable", Name: "unreadable"}, Keys: everything}}
-}
+type referring []knowledge.Referring
 
 // referrerSink takes in what follows a list.
 func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
-	unstructuredOf, logged := unstructuredFrom(k), false
+	unstructuredOf, logged := decode.UnstructuredFrom(k), false
 	return &sink[referring]{
 		reduce: func(object any) (referring, error) {
 			u, err := unstructuredOf(object)
 			if err != nil {
-				return unreadable(k), nil
+				return decode.Unreadable(k), nil
 			}
-			all, err := ReferringOf(k, u)
+			all, err := decode.ReferringOf(k, u)
 			if err != nil && !logged { // Others most often fail for the same reason.
 				logged = true
 				klog.Background().Error(err, "Cannot tell what the objects of a resource refer to. Nothing is unused in the namespaces of such objects",
@@ -315,10 +255,10 @@ type referrersTracker interface {
 	ObservingReferrers(source string, why error, now time.Time)
 	BeginReferrers(source string, now time.Time)
 	EndReferrers(source string, now time.Time)
-	SetReferring(all []engine.Referring, now time.Time)
+	SetReferring(all []knowledge.Referring, now time.Time)
 	RemoveReferrer(source string, uid types.UID, now time.Time)
 	NeedsReread() <-chan struct{}
 	BeginReread() (number uint32, namespaces []string)
-	Reread(all []engine.Referring, now time.Time)
+	Reread(all []knowledge.Referring, now time.Time)
 	EndReread(number uint32, now time.Time)
 }

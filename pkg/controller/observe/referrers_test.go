@@ -29,10 +29,12 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -464,7 +466,7 @@ func TestUndecodableReferrers(t *testing.T) {
 		inJSON(w, http.StatusOK, `{"type":"ADDED","object":`+run("a", "")+"}\n"+`{"type":"ADDED","object":[]}`+"\n")
 	})
 	var reported []string
-	lw := newReferrersListWatch(client.Lister(ReferrerReading(k), ""), client.Watcher(ReferrerReading(k)), func(_ context.Context, err error) {
+	lw := newReferrersListWatch(client.Lister(decode.ReferrerReading(k), ""), client.Watcher(decode.ReferrerReading(k)), func(_ context.Context, err error) {
 		reported = append(reported, err.Error())
 	})
 	if list, err := lw.ListWithContext(t.Context(), metav1.ListOptions{}); err == nil || len(reported) != 1 {
@@ -490,7 +492,7 @@ func TestReferringOf(t *testing.T) {
 	table := tableOf(kinds.Builtin(), "", nil, configMaps, pods, runs, secrets)
 	describe := func(k *kinds.Referrer, u *unstructured.Unstructured) string {
 		var out []string
-		all, _ := ReferringOf(k, u)
+		all, _ := decode.ReferringOf(k, u)
 		for _, r := range all {
 			out = append(out, fmt.Sprintf("%s: %s %s/%s %d", r.Source, r.UID, r.Namespace, r.Name, len(r.Keys)))
 		}
@@ -522,7 +524,7 @@ func TestReferringOf(t *testing.T) {
 
 // TestReferrersInAnotherForm: what cannot be understood at all may refer to everything.
 func TestReferrersInAnotherForm(t *testing.T) {
-	tr := tracker.New(engine.Config{}, nil)
+	tr := tracker.New(memory.Config{}, nil)
 	o := New(Config{Tracker: tr, Clock: clocktesting.NewFakeClock(testbuilders.Now)})
 	k := tableOf(kinds.Builtin(), "", nil, configMaps).Referrers[0]
 	got, err := o.referrerSink(k).reduce(&corev1.ConfigMap{})
@@ -537,7 +539,7 @@ type pages struct {
 	most atomic.Int64
 }
 
-func (p *pages) SetReferring(page []engine.Referring, now time.Time) {
+func (p *pages) SetReferring(page []knowledge.Referring, now time.Time) {
 	p.most.Store(max(p.most.Load(), int64(len(page))))
 	p.Tracker.SetReferring(page, now)
 }

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 )
 
 const (
@@ -54,7 +54,7 @@ func (o *Observer) reread(ctx context.Context) error {
 			if !k.Namespaced || k.Reader == nil {
 				continue
 			}
-			err := o.Client.EachReferring(ctx, k, namespace, func(all []engine.Referring) { o.Tracker.Reread(all, o.Clock.Now()) })
+			err := o.Client.EachReferring(ctx, k, namespace, func(all []knowledge.Referring) { o.Tracker.Reread(all, o.Clock.Now()) })
 			if err != nil {
 				return explainReferrer(k, err)
 			}

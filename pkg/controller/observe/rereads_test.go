@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -38,7 +38,7 @@ func (o *overfull) BeginReread() (number uint32, namespaces []string) {
 	return o.begun, []string{testbuilders.Home}
 }
 
-func (o *overfull) Reread(all []engine.Referring, _ time.Time) {
+func (o *overfull) Reread(all []knowledge.Referring, _ time.Time) {
 	for _, r := range all {
 		o.tell(fmt.Sprintf("%s/%s %d", r.Namespace, r.Name, len(r.Keys)))
 	}

@@ -13,11 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testkinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -30,7 +31,7 @@ func recorded() (*sink[*facts.Compact], *[]string) {
 		}
 	}
 	return &sink[*facts.Compact]{
-		reduce: func(object any) (*facts.Compact, error) { return Reduce(kindOf(object), object) }, upsert: write("upsert"), remove: write("remove"),
+		reduce: func(object any) (*facts.Compact, error) { return decode.Fact(testkinds.Of(object), object) }, upsert: write("upsert"), remove: write("remove"),
 		replace: func(all []*facts.Compact, rv string) {
 			log = append(log, fmt.Sprintf("replace %d@%s", len(all), rv))
 			for _, f := range all {
@@ -97,8 +98,8 @@ func TestSinkLeavesOutUnreadableObjects(t *testing.T) {
 }
 
 func TestSinksRefuseOtherKinds(t *testing.T) {
-	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
-	jobs := kindOf(&batchv1.Job{})
+	o := New(Config{Tracker: tracker.New(memory.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
+	jobs := testkinds.Of(&batchv1.Job{})
 	for name, reduce := range map[string]func(any) error{
 		"policies":   func(x any) error { _, err := o.policySink().reduce(x); return err },
 		"namespaces": func(x any) error { _, err := o.namespaceSink().reduce(x); return err },
@@ -113,7 +114,7 @@ func TestSinksRefuseOtherKinds(t *testing.T) {
 
 // TestEachKindHasASink: kinds that policies can name become facts, and the others are observed for another purpose.
 func TestEachKindHasASink(t *testing.T) {
-	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
+	o := New(Config{Tracker: tracker.New(memory.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
 	table := kinds.Builtin()
 	resources := append(table.Deletable(), kinds.ResourceQuotas)
 	for _, resource := range table.Deletable() {
@@ -132,17 +133,6 @@ func TestEachKindHasASink(t *testing.T) {
 	}
 }
 
-// kindOf returns the kind of a Job or Pod.
-func kindOf(object any) *kinds.Kind {
-	resource := gc.ResourceJobs
-	if _, ok := object.(*corev1.Pod); ok {
-		resource = gc.ResourcePods
-	}
-	k, err := kinds.Builtin().For(resource)
-	if err != nil {
-		panic(err)
-	}
-	return k
+func reducePod(object any) (*facts.Compact, error) {
+	return decode.Fact(testkinds.Of(&corev1.Pod{}), object)
 }
-
-func reducePod(object any) (*facts.Compact, error) { return Reduce(kindOf(&corev1.Pod{}), object) }

@@ -18,11 +18,12 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/inorder"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/inorder"
 )
 
 // newListWatch returns the list and watch calls that a reflector needs, in order. Each call passes its error, or nil, to report. The server
@@ -58,7 +59,7 @@ func (o *Observer) reportObserving(resource string) func(context.Context, error)
 	}
 }
 
-// explain adds to an error of a missing permission how to grant it. What is never deleted needs no permissions but those of
+// explain adds to an error of a missing permission how to grant it. Resources that are never deleted need only the permissions of
 // artifacts/install.
 func (o *Observer) explain(resource string, err error) error {
 	if _, neverDeleted := o.dependencies[resource]; neverDeleted {
@@ -144,21 +145,7 @@ func (o *Observer) heard(resource string) func() {
 }
 
 func reducing(k *kinds.Kind) func(object any) (*facts.Compact, error) {
-	return func(object any) (*facts.Compact, error) { return Reduce(k, object) }
-}
-
-// Reduce returns the compact fact of an object of a kind.
-func Reduce(k *kinds.Kind, object any) (*facts.Compact, error) {
-	results := lifecycle.Results{}
-	if e, ok := object.(*evaluated); ok {
-		object, results = e.object, e.results
-	}
-	f, err := k.Fact(object)
-	if err != nil {
-		return nil, err
-	}
-	f.Conditions = results
-	return facts.Compress(f), nil
+	return func(object any) (*facts.Compact, error) { return decode.Fact(k, object) }
 }
 
 func (o *Observer) cronJobSink() *sink[*lifecycle.CronJob] {
@@ -177,18 +164,18 @@ func (o *Observer) cronJobSink() *sink[*lifecycle.CronJob] {
 	}
 }
 
-func (o *Observer) quotaSink() *sink[*engine.Quota] {
-	return &sink[*engine.Quota]{
-		reduce: func(object any) (*engine.Quota, error) {
+func (o *Observer) quotaSink() *sink[*memory.Quota] {
+	return &sink[*memory.Quota]{
+		reduce: func(object any) (*memory.Quota, error) {
 			q, ok := object.(*corev1.ResourceQuota)
 			if !ok {
 				return nil, fmt.Errorf("%T is not a ResourceQuota", object)
 			}
-			return engine.QuotaOf(q), nil
+			return memory.QuotaOf(q), nil
 		},
-		upsert:  func(q *engine.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
-		remove:  func(q *engine.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
-		replace: func(all []*engine.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
+		upsert:  func(q *memory.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
+		remove:  func(q *memory.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
+		replace: func(all []*memory.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
 		heard:   func() { o.Tracker.Heard(kinds.ResourceQuotas, o.Clock.Now()) }, // Always, see reportErrors.
 	}
 }

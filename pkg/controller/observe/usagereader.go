@@ -19,9 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/references"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/references"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
 )
 
 // UsageReader reads from the API server, consistently, what refers to an object. It is asked before the object is deleted, because watches
@@ -39,7 +40,7 @@ type UsageReader struct {
 // usageReading are all referrers of a namespace, and those without one. Both are read at the same time, and can be used for as long: if one
 // of two slow readings had to begin again whenever the other has ended, none of them could ever be used.
 type usageReading struct {
-	done    chan struct{} // closed when all else is set
+	done    chan struct{} // closed when everything else is set
 	ended   time.Time
 	indexes []*references.Index
 	err     error
@@ -55,7 +56,7 @@ const (
 	usageAtOnce = 10
 )
 
-// InUse returns what refers to an object, or may; empty if nothing does. resource is that of the object.
+// InUse returns what refers to an object, or may; empty if nothing does. resource is the object's resource.
 func (r *UsageReader) InUse(ctx context.Context, resource, namespace, name string) (string, error) {
 	indexes, err := r.read(ctx, namespace)
 	if err != nil {
@@ -150,7 +151,7 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 			sources[name] = index.Source(name)
 		}
 		group.Go(func() error {
-			err := r.Client.EachReferring(ctx, k, namespace, func(all []engine.Referring) {
+			err := r.Client.EachReferring(ctx, k, namespace, func(all []knowledge.Referring) {
 				lock.Lock()
 				defer lock.Unlock()
 				for _, of := range all {
@@ -168,15 +169,15 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 }
 
 // EachReferring calls do with what each object of a resource refers to, in one namespace or with "" in all.
-func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]engine.Referring)) error {
-	unstructuredOf := unstructuredFrom(k)
-	return c.EachPage(ctx, ReferrerReading(k), namespace, k.FieldSelector, func(page runtime.Object, _ metav1.ListInterface) error {
+func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]knowledge.Referring)) error {
+	unstructuredOf := decode.UnstructuredFrom(k)
+	return c.EachPage(ctx, decode.ReferrerReading(k), namespace, k.FieldSelector, func(page runtime.Object, _ metav1.ListInterface) error {
 		return meta.EachListItem(page, func(object runtime.Object) error {
 			u, err := unstructuredOf(object)
 			if err != nil {
 				return err
 			}
-			all, _ := ReferringOf(k, u)
+			all, _ := decode.ReferringOf(k, u)
 			do(all)
 			return nil
 		})

@@ -26,10 +26,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 )
 
 // usages is a UsageReader of a cluster that the test changes.
@@ -124,7 +124,7 @@ func TestInUse(t *testing.T) {
 func replicas(n int) (out []runtime.Object) {
 	for i := range n {
 		p := mounting(fmt.Sprint("replica-", i), "y")
-		p.UID = "" // Their names tell them apart.
+		p.UID = "" // Their names distinguish them.
 		out = append(out, p)
 	}
 	return out
@@ -140,7 +140,7 @@ func TestOnePageAtATime(t *testing.T) {
 		u := newUsages(t, allReferrers(), objects...)
 		i := slices.IndexFunc(allReferrers().Referrers, func(k *kinds.Referrer) bool { return k.Resource() == runs.Resource() })
 		read := 0
-		err := u.Client.EachReferring(t.Context(), allReferrers().Referrers[i], testbuilders.Home, func([]engine.Referring) {
+		err := u.Client.EachReferring(t.Context(), allReferrers().Referrers[i], testbuilders.Home, func([]knowledge.Referring) {
 			synctest.Wait()
 			want := 1
 			for _, listed := range []int{firstPage, firstPage + growth*firstPage} {
@@ -227,7 +227,8 @@ func TestInUseFails(t *testing.T) {
 	}
 }
 
-// TestReadingsAreShared: all orders of a namespace use one reading for a second, and those of all namespaces use one of what has no namespace.
+// TestReadingsAreShared: all orders of a namespace share one reading of it for a second, and all orders share one reading of cluster-scoped
+// objects.
 func TestReadingsAreShared(t *testing.T) {
 	u := newUsages(t, allReferrers(), mounting("p", "used"))
 	ask := func(step string, namespaces ...string) {

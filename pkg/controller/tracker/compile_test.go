@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// conditions are so many match conditions that the memory for compiled expressions does not have them all.
+// conditions is a number of match conditions that the cache for compiled expressions cannot hold.
 const conditions = 1100
 
 // allocationsToCompile is far less than what it takes to compile that many expressions, and far more than any other work in these tests.
@@ -31,8 +31,8 @@ func manyConditions() *testbuilders.PolicyBuilder {
 // TestSnapshotCompilesNothing: a forecast compiles the policy before the lock is taken.
 func TestSnapshotCompilesNothing(t *testing.T) {
 	tr := newTracker(nil, 0)
-	var change engine.Proposal
-	compiled := testing.AllocsPerRun(1, func() { change = engine.Propose(gc.PolicyChange{After: manyConditions().Obj()}) })
+	var change trial.Proposal
+	compiled := testing.AllocsPerRun(1, func() { change = trial.Propose(gc.PolicyChange{After: manyConditions().Obj()}) })
 	locked := testing.AllocsPerRun(1, func() { tr.Snapshot(t.Context(), change, 1, testbuilders.Now) })
 	if compiled < allocationsToCompile || locked > allocationsToCompile {
 		t.Errorf("%.0f allocations to prepare the change, and %.0f with the lock", compiled, locked)

@@ -10,40 +10,41 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 )
 
-// Methods for the stored marks. Each calls the method of the engine with the same name.
+// These methods are for the stored marks. Each calls the method of the engine with the same name.
 
 // SetMarks handles a new state of stored marks.
-func (t *Tracker) SetMarks(m *engine.Marks, now time.Time) {
-	t.do(func(e *engine.Engine) { e.SetMarks(m, now) })
+func (t *Tracker) SetMarks(m *memory.Marks, now time.Time) {
+	t.event(now, func(e *engine.Engine) { e.SetMarks(m, now) })
 }
 
 // RemoveMarks handles the removal of stored marks.
-func (t *Tracker) RemoveMarks(name types.NamespacedName) {
-	t.do(func(e *engine.Engine) { e.RemoveMarks(name) })
+func (t *Tracker) RemoveMarks(name types.NamespacedName, now time.Time) {
+	t.event(now, func(e *engine.Engine) { e.RemoveMarks(name) })
 }
 
-// ReplaceMarks replaces all stored marks by those of a list. Each has a turn of its own, because there may be many.
-func (t *Tracker) ReplaceMarks(all []*engine.Marks, now time.Time) {
+// ReplaceMarks replaces all stored marks with a list. Each is a separate turn, because there may be many.
+func (t *Tracker) ReplaceMarks(all []*memory.Marks, now time.Time) {
 	present := sets.New[types.NamespacedName]()
 	for _, m := range all {
 		present.Insert(m.NamespacedName)
 		t.SetMarks(m, now)
 	}
-	t.do(func(e *engine.Engine) { e.MarksListed(present, now) })
+	t.event(now, func(e *engine.Engine) { e.MarksListed(present) })
 }
 
-// TakeUnmarked returns the namespaces for which other marks may have to be stored than are, since the last call.
+// TakeUnmarked returns the namespaces whose stored marks may have become out of date since the last call.
 func (t *Tracker) TakeUnmarked() []string { return call(t, (*engine.Engine).TakeUnmarked) }
 
-// MarksUnavailable says that nobody has installed what stores marks, so that nothing waits for a list of them.
+// MarksUnavailable says that the resource for stored marks is not installed, so that nothing waits for a list of them.
 func (t *Tracker) MarksUnavailable(now time.Time) {
-	t.do(func(e *engine.Engine) { e.MarksUnavailable(now) })
+	t.event(now, func(e *engine.Engine) { e.MarksUnavailable() })
 }
 
-// MarksToStore returns the marks of a namespace that differ from those that are stored, and reports whether they are known.
-func (t *Tracker) MarksToStore(namespace string) (marks []*engine.Marks, known bool) {
+// MarksToStore returns the marks of a namespace that must be stored because they have changed, and reports whether they are known.
+func (t *Tracker) MarksToStore(namespace string) (marks []*memory.Marks, known bool) {
 	t.do(func(e *engine.Engine) { marks, known = e.MarksToStore(namespace) })
 	return marks, known
 }

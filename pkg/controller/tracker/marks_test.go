@@ -9,15 +9,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// TestReplaceMarks: a list replaces the marks of before. No marks need to be stored before the first list.
+// TestReplaceMarks: a list replaces the earlier marks. No marks need to be stored before the first list.
 func TestReplaceMarks(t *testing.T) {
 	tr := newTracker(ticking(), 0)
-	stored := func(name string) *engine.Marks {
-		return &engine.Marks{
+	stored := func(name string) *memory.Marks {
+		return &memory.Marks{
 			NamespacedName:  types.NamespacedName{Namespace: testbuilders.Home, Name: name},
 			ResourceVersion: "1", Unused: map[types.UID]time.Time{"a": testbuilders.Now},
 		}
@@ -26,8 +26,8 @@ func TestReplaceMarks(t *testing.T) {
 	if marks, known := tr.MarksToStore(testbuilders.Home); known {
 		t.Errorf("before the list it is known that %v must be stored", marks)
 	}
-	tr.ReplaceMarks([]*engine.Marks{stored("b"), stored("c")}, testbuilders.Now)
-	tr.RemoveMarks(stored("b").NamespacedName)
+	tr.ReplaceMarks([]*memory.Marks{stored("b"), stored("c")}, testbuilders.Now)
+	tr.RemoveMarks(stored("b").NamespacedName, testbuilders.Now)
 	marks, known := tr.MarksToStore(testbuilders.Home)
 	if !known || len(marks) != 1 || marks[0].Name != "c" || len(marks[0].Unused) != 0 {
 		t.Errorf("got %v, %t, want only that c must be deleted", marks, known)

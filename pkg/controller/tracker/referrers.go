@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 )
 
-// Methods for what refers to ConfigMaps and Secrets. Each calls the method of the engine with the same name. References are taken in in as
-// many turns as they need.
+// These methods are for objects that refer to ConfigMaps and Secrets. Each calls the method of the engine with the same name. It takes as
+// many turns as the references need.
 
-// SetReferrerSources sets where referrers are listed and watched. why is why others may be missing; empty if none is.
+// SetReferrerSources sets where referrers are listed and watched. why says why referrers of other sources may be missing; empty if none is
+// missing.
 func (t *Tracker) SetReferrerSources(names []string, why string, now time.Time) {
 	t.doReferrers(func(e *engine.Engine) { e.SetReferrerSources(names, why, now) }, now)
 }
@@ -26,21 +28,21 @@ func (t *Tracker) ForgetReferrers(now time.Time) {
 
 // ObservingReferrers records whether a source can be listed and watched; why is nil if it can.
 func (t *Tracker) ObservingReferrers(source string, why error, now time.Time) {
-	t.do(func(e *engine.Engine) { e.ObservingReferrers(source, why, now) })
+	t.event(now, func(e *engine.Engine) { e.ObservingReferrers(source, why, now) })
 }
 
 // BeginReferrers begins a list of all referrers of a source.
 func (t *Tracker) BeginReferrers(source string, now time.Time) {
-	t.do(func(e *engine.Engine) { e.BeginReferrers(source, now) })
+	t.event(now, func(e *engine.Engine) { e.BeginReferrers(source, now) })
 }
 
-// EndReferrers ends the list that has begun last.
+// EndReferrers ends the list of a source that began last.
 func (t *Tracker) EndReferrers(source string, now time.Time) {
 	t.doReferrers(func(e *engine.Engine) { e.EndReferrers(source, now) }, now)
 }
 
 // SetReferring replaces what objects refer to.
-func (t *Tracker) SetReferring(all []engine.Referring, now time.Time) {
+func (t *Tracker) SetReferring(all []knowledge.Referring, now time.Time) {
 	t.doReferrers(func(e *engine.Engine) { e.SetReferring(all, now) }, now)
 }
 
@@ -55,8 +57,8 @@ func (t *Tracker) BeginReread() (number uint32, namespaces []string) {
 	return number, namespaces
 }
 
-// Reread takes in what objects refer to that were read again.
-func (t *Tracker) Reread(all []engine.Referring, now time.Time) {
+// Reread processes the references of objects that were read again.
+func (t *Tracker) Reread(all []knowledge.Referring, now time.Time) {
 	t.doReferrers(func(e *engine.Engine) { e.Reread(all, now) }, now)
 }
 
@@ -65,8 +67,8 @@ func (t *Tracker) EndReread(number uint32, now time.Time) {
 	t.doReferrers(func(e *engine.Engine) { e.EndReread(number, now) }, now)
 }
 
-// doReferrers calls the engine, and takes turns until it has taken in all references.
+// doReferrers calls the engine, and takes turns until all references are processed.
 func (t *Tracker) doReferrers(method func(*engine.Engine), now time.Time) {
-	t.do(method)
-	t.finish(func(e *engine.Engine) bool { return e.StepReferrers(now) })
+	t.event(now, method)
+	t.finish(now, func(e *engine.Engine) bool { return e.StepReferrers(now) })
 }

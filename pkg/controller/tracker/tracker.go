@@ -1,24 +1,28 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracker is the lock around the engine. Each method locks, calls the engine and signals what the engine asks for. Work that takes
-// longer than a turn is continued in further turns, so that nobody waits for long.
+// Package tracker is the lock around the engine. Each method locks, calls the engine and signals what the engine asks for. Objects that an
+// event has touched are settled in the same turn. Work that takes longer than a turn continues in further turns, so that nobody waits for
+// long.
 package tracker
 
 import (
+	"context"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 const (
 	// turn is how long one caller may keep the lock before other callers have their turn.
 	turn = 5 * time.Millisecond
-	// clockEvery is how much work is done before the clock is read again; see engine.Config.Spent.
+	// clockEvery is how much work is done before the clock is read again; see memory.Config.Spent.
 	clockEvery = 64
 )
 
@@ -31,15 +35,15 @@ type Tracker struct {
 	locked time.Time
 	worked int
 	// due, coverage and work each contain a token while an effect of the engine is not received yet.
-	due, coverage, work, rereads chan struct{}
-	conditions                   atomic.Pointer[engine.Conditions]
+	due, coverage, work, rereads, rights chan struct{}
+	conditions                           atomic.Pointer[memory.Conditions]
 }
 
 // New returns a tracker with an empty engine. The budget of the engine is the rest of a turn, which clock measures. If clock is nil, turns
 // have no end; that is for callers without concurrency.
-func New(c engine.Config, clock func() time.Time) *Tracker {
+func New(c memory.Config, clock func() time.Time) *Tracker {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
-	t := &Tracker{clock: clock, due: one(), coverage: one(), work: one(), rereads: one()}
+	t := &Tracker{clock: clock, due: one(), coverage: one(), work: one(), rereads: one(), rights: one()}
 	if t.clock != nil {
 		c.Spent = t.spent
 	}
@@ -50,15 +54,15 @@ func New(c engine.Config, clock func() time.Time) *Tracker {
 // Kinds returns the table of the resources that are known.
 func (t *Tracker) Kinds() *kinds.Table { return call(t, (*engine.Engine).Kinds) }
 
-// SetKinds replaces the table of kinds; see engine.SetKinds.
+// SetKinds replaces the table of kinds; see engine.Engine.SetKinds.
 func (t *Tracker) SetKinds(table *kinds.Table, now time.Time) {
-	t.do(func(e *engine.Engine) { e.SetKinds(table, now) })
+	t.event(now, func(e *engine.Engine) { e.SetKinds(table, now) })
 }
 
-// StartObserving says that the objects of a resource are of this kind from now on; see engine.StartObserving.
+// StartObserving says that the objects of a resource are of this kind from now on; see scope.Scope.StartObserving.
 func (t *Tracker) StartObserving(k *kinds.Kind) { t.do(func(e *engine.Engine) { e.StartObserving(k) }) }
 
-// Conditions returns the match conditions to evaluate for the objects of a resource, by namespace. It waits for nothing.
+// Conditions returns the match conditions to evaluate for the objects of a resource, by namespace. It does not wait for the lock.
 func (t *Tracker) Conditions(resource string) map[string]*lifecycle.Conditions {
 	if all := t.conditions.Load(); all != nil {
 		return (*all)[resource]
@@ -66,7 +70,7 @@ func (t *Tracker) Conditions(resource string) map[string]*lifecycle.Conditions {
 	return nil
 }
 
-// Changed receives when the dispatch has something to do; see engine.Effects.
+// Changed receives when the dispatch has something to do; see memory.Effects.
 func (t *Tracker) Changed() <-chan struct{} { return t.due }
 
 // CoverageChanged receives when Coverage may return something else.
@@ -96,6 +100,7 @@ func (t *Tracker) unlock() {
 	signal(t.coverage, effects.Coverage)
 	signal(t.work, effects.Work)
 	signal(t.rereads, effects.Reread)
+	signal(t.rights, effects.Rights)
 }
 
 func signal(c chan<- struct{}, on bool) {
@@ -124,11 +129,29 @@ func (t *Tracker) do(method func(*engine.Engine)) {
 	method(t.engine)
 }
 
-// finish takes turns until there is no more to do.
-func (t *Tracker) finish(step func(*engine.Engine) (more bool)) {
+// event tells the engine about an event, and lets it settle the objects that the event has touched.
+func (t *Tracker) event(now time.Time, method func(*engine.Engine)) {
+	t.do(func(e *engine.Engine) { e.Turn(func() { method(e) }, now) })
+}
+
+// finish takes turns until an event is handled completely.
+func (t *Tracker) finish(now time.Time, step func(*engine.Engine) (more bool)) {
 	for more := true; more; {
-		t.do(func(e *engine.Engine) { more = step(e) })
+		t.event(now, func(e *engine.Engine) { more = step(e) })
 	}
+}
+
+// read takes turns until a reading has ended. If ctx ends, it returns early with an error.
+func (t *Tracker) read(ctx context.Context, r memory.Reading) error {
+	next, stop := iter.Pull(r)
+	defer stop()
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.do(func(*engine.Engine) { _, more = next() })
+	}
+	return nil
 }
 
 // call is like do, and returns the result.

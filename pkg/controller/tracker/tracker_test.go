@@ -15,12 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/references"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/references"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // ticking returns a clock on which a turn ends whenever the clock is read.
@@ -34,7 +37,7 @@ func ticking() func() time.Time {
 
 // newTracker returns a tracker with one namespace, a policy and Jobs.
 func newTracker(clock func() time.Time, jobs int) *Tracker {
-	t := New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, clock)
+	t := New(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}, clock)
 	t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
 	t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
 	t.ReplacePolicies([]*gc.CleanupPolicy{testbuilders.Policy("p").Default("1h").Version("1").Obj()}, "1", testbuilders.Now)
@@ -47,6 +50,8 @@ func newTracker(clock func() time.Time, jobs int) *Tracker {
 		l := t.BeginList(resource)
 		l.Add(page, testbuilders.Now)
 		l.End(1, testbuilders.Now)
+	}
+	for t.Step(testbuilders.Now) {
 	}
 	return t
 }
@@ -87,7 +92,7 @@ func TestSignals(t *testing.T) {
 	for tr.Step(testbuilders.Now) {
 	}
 	received(tr.Behind())
-	if tr.TakeDirty(); received(tr.Behind()) {
+	if tr.TakeUnwritten(); received(tr.Behind()) {
 		t.Error("there is no work left")
 	}
 }
@@ -95,7 +100,7 @@ func TestSignals(t *testing.T) {
 // TestSpent: the clock is read after some work, and a turn begins when the lock is taken.
 func TestSpent(t *testing.T) {
 	now := testbuilders.Now
-	tr := New(engine.Config{}, func() time.Time { return now })
+	tr := New(memory.Config{}, func() time.Time { return now })
 	for _, took := range []time.Duration{turn - 1, turn, 2 * turn} {
 		tr.lock()
 		now = now.Add(took)
@@ -109,10 +114,10 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// TestReferrersInTurns: each call takes in all keys, in as many turns as that needs.
+// TestReferrersInTurns: each call processes all keys, in as many turns as it needs.
 func TestReferrersInTurns(t *testing.T) {
-	tr, now := New(engine.Config{}, ticking()), testbuilders.Now
-	all := []engine.Referring{{Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: "ns", Name: "u"}, Keys: make([]references.Key, 100*clockEvery)}}
+	tr, now := New(memory.Config{}, ticking()), testbuilders.Now
+	all := []knowledge.Referring{{Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: "ns", Name: "u"}, Keys: make([]references.Key, 100*clockEvery)}}
 	for i := range all[0].Keys {
 		all[0].Keys[i] = references.Key(4 * i)
 	}
@@ -145,7 +150,7 @@ func TestConcurrentUse(t *testing.T) {
 		func(i int) {
 			tr.SetPolicy(testbuilders.Policy("q").Default("3h").Generation(int64(i)).Version(fmt.Sprint(i)).Obj(), now)
 		},
-		func(int) { tr.Reports(testbuilders.Home); tr.TakeDirty() },
+		func(int) { tr.Reports(testbuilders.Home); tr.TakeUnwritten() },
 		func(int) { tr.Holds(testbuilders.Policy("p").Obj()) },
 		func(i int) {
 			m := tr.BeginMerge(gc.ResourceJobs, testbuilders.Home)
@@ -161,7 +166,7 @@ func TestConcurrentUse(t *testing.T) {
 		},
 		func(int) {
 			change := gc.PolicyChange{After: testbuilders.Policy("p").Default("2h").Obj()}
-			tr.Snapshot(t.Context(), engine.Propose(change), jobs, now)
+			tr.Snapshot(t.Context(), trial.Propose(change), jobs, now)
 		},
 		func(int) {
 			tr.ConfirmFresh(freshness.ConsistentRead{Began: now}, now)
@@ -214,7 +219,7 @@ func TestCandidatesTakeTurns(t *testing.T) {
 // TestSnapshotEndsWithItsContext: a copy is cut when its context ends.
 func TestSnapshotEndsWithItsContext(t *testing.T) {
 	tr := newTracker(ticking(), 3*clockEvery)
-	change := engine.Propose(gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()})
+	change := trial.Propose(gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()})
 	for checks, cut := range map[int]bool{0: true, 1: true, 1000: false} {
 		s := tr.Snapshot(&testbuilders.Countdown{Context: t.Context(), Left: checks}, change, 1000, testbuilders.Now)
 		if s.Cut != cut || len(s.Facts) == 3*clockEvery == cut {

@@ -140,7 +140,7 @@ func schema_pkg_apis_gc_v1alpha1_CandidateAdjustment(ref common.ReferenceCallbac
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is until when the object would be kept without it: an RFC 3339 time, or \"never\" for no end.",
+							Description: "from is the time until which the object would be kept without it: an RFC 3339 time, or \"never\" for no end.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -148,7 +148,7 @@ func schema_pkg_apis_gc_v1alpha1_CandidateAdjustment(ref common.ReferenceCallbac
 					},
 					"to": {
 						SchemaProps: spec.SchemaProps{
-							Description: "to is until when the object is kept with it.",
+							Description: "to is the time until which the object is kept with it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -206,7 +206,7 @@ func schema_pkg_apis_gc_v1alpha1_CandidateLimit(ref common.ReferenceCallback) co
 					},
 					"over": {
 						SchemaProps: spec.SchemaProps{
-							Description: "over says that the object is over the limit.",
+							Description: "over is true if the object is over the limit.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -230,7 +230,7 @@ func schema_pkg_apis_gc_v1alpha1_CandidateObject(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is its resource, as \"resource.group\".",
+							Description: "resource is the resource of the object, as \"resource.group\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -238,7 +238,7 @@ func schema_pkg_apis_gc_v1alpha1_CandidateObject(ref common.ReferenceCallback) c
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is its name. The namespace is that of the candidate.",
+							Description: "name is the name of the object. Its namespace is the candidate's namespace.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -246,7 +246,7 @@ func schema_pkg_apis_gc_v1alpha1_CandidateObject(ref common.ReferenceCallback) c
 					},
 					"resourceVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resourceVersion is the state of the object that was judged.",
+							Description: "resourceVersion identifies the state of the object that Winnow decided on.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -369,7 +369,7 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 					},
 					"per": {
 						SchemaProps: spec.SchemaProps{
-							Description: "per says which objects count together: all in the Namespace (the default), those of one Owner (their controller), or those with the same value of a Label. Objects without a controller, or without the label, are neither counted nor limited.\n\nPossible enum values:\n - `\"Label\"` counts the objects with the same value of a label.\n - `\"Namespace\"` counts all objects of a namespace.\n - `\"Owner\"` counts the objects of one controller.",
+							Description: "per says which objects count together: all objects in the Namespace (the default), all with the same Owner (their controller), or all with the same value of a Label. Objects without a controller, or without the label, are neither counted nor limited.\n\nPossible enum values:\n - `\"Label\"` counts the objects with the same value of a label.\n - `\"Namespace\"` counts all objects of a namespace.\n - `\"Owner\"` counts the objects of one controller.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Label", "Namespace", "Owner"},
@@ -595,7 +595,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is what happens to the object.\n\nPossible enum values:\n - `\"Due\"` is due, and is deleted now, unless the policy that decides is in Preview mode.\n - `\"Held\"` is due, or nobody can tell when it is, and something prevents its deletion.\n - `\"Kept\"` is kept without a limit by time.\n - `\"NoCandidate\"` is no candidate. Only who asks for the object by name sees it.\n - `\"Terminating\"` is being deleted, and not yet gone.\n - `\"Waiting\"` becomes due at dueTime.",
+							Description: "state is what happens to the object.\n\nPossible enum values:\n - `\"Due\"` is due, and is deleted now, unless the policy that decides is in Preview mode.\n - `\"Held\"` is due, or its due time is unknown, and something prevents its deletion.\n - `\"Kept\"` is kept without a time limit.\n - `\"NoCandidate\"` is not a candidate. You see it only if you ask for the object by name.\n - `\"Terminating\"` is being deleted, but still exists.\n - `\"Waiting\"` becomes due at dueTime.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -604,7 +604,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: forever, by a TTL of \"never\" or because nothing limits its time\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf it is held for a reason of its own, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: it cannot be told since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: not everything is known that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf it is held for another reason:\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: something that the decision depends on is not observed\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is no candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
+							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -618,7 +618,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is what ttl is counted from.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.\n - `\"Unused\"` is when nothing referred to the object any more.",
+							Description: "after is what ttl is counted from.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Created", "Finished", "Unused"},
@@ -659,7 +659,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"propagationPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "propagationPolicy is that of the delete.",
+							Description: "propagationPolicy is the propagation policy that Winnow uses to delete the object.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -892,7 +892,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 					},
 					"activeDeadline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "activeDeadline is how long Jobs and Pods that no rule matches may run, counted from their start, if they have no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". If unset, Winnow ends nothing.",
+							Description: "activeDeadline is the maximum run time, from start, of Jobs and Pods that no rule matches and that do not set spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". If unset, Winnow ends nothing.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -900,9 +900,17 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 							Format:      "",
 						},
 					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName is the ServiceAccount of the namespace as which Winnow deletes and changes objects for this policy, so that the policy can do no more than this account. To set it, you need the verb \"use\" on that ServiceAccount. While the account does not exist or lacks a right, its objects are held as Unauthorized. If unset, the account that Winnow was started with applies (--default-service-account), or the rights of Winnow itself.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still has a vote where other policies match, so it keeps what it kept before.",
+							Description: "suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still counts where other policies match, so it keeps what it kept before.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -989,7 +997,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"due": {
 						SchemaProps: spec.SchemaProps{
-							Description: "due is the number of candidates that are past their time and not yet gone, and of those that are held because nobody can tell their time, for example after an expression failed.",
+							Description: "due is the number of candidates that are due but still exist, or whose due time is unknown, for example because an expression failed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -997,7 +1005,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"held": {
 						SchemaProps: spec.SchemaProps{
-							Description: "held is the number of those counted in due that Winnow cannot delete now. The condition Ready says why.",
+							Description: "held is the number of due candidates that Winnow cannot delete now. The condition Ready says why.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -1013,7 +1021,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.",
+							Description: "holds lists changes that made too many objects due at once and that wait for approval. A hold ends when the annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1026,7 +1034,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"unlistedHolds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unlistedHolds is how many holds there are besides those that holds lists. They are listed as others end.",
+							Description: "unlistedHolds is how many more holds there are that holds does not list. They are listed when others end.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1062,7 +1070,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces counts the objects of a cluster policy by namespace. It lists up to 50 namespaces that have candidates: first those with the most due objects, then those with the most candidates.",
+							Description: "namespaces counts the objects of a cluster policy by namespace. It lists up to 50 namespaces that have candidates: first the ones with the most due objects, then the ones with the most candidates.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1075,7 +1083,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"unlistedNamespaces": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unlistedNamespaces is how many more namespaces have candidates, besides those that namespaces lists.",
+							Description: "unlistedNamespaces is how many more namespaces have candidates that namespaces does not list.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1167,7 +1175,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"complete": {
 						SchemaProps: spec.SchemaProps{
-							Description: "complete says whether all objects were considered. If it is false, more can be deleted, and it is not foreseen what they mean for limits, holds and owners.",
+							Description: "complete is true if the review took all objects into account. If it is false, more can be deleted, and the effect of the other objects on limits, holds and owners is missing.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1237,7 +1245,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallbac
 					},
 					"withoutDraft": {
 						SchemaProps: spec.SchemaProps{
-							Description: "withoutDraft is what the policies of today would delete in the namespace.",
+							Description: "withoutDraft is what the existing policies would delete in the namespace.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
 						},
@@ -1249,7 +1257,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "hiddenResources are resources that these policies are about, and that you may not list. Their objects are not counted.",
+							Description: "hiddenResources are resources that these policies cover but that you may not list. Their objects are not counted.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1292,7 +1300,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources lists which resources the rule matches, as \"resource.group\": jobs.batch, pods, workflows.argoproj.io. If unset, jobs.batch and pods. Objects of other resources finish only if there is a lifecycle for the resource; see ResourceLifecycle. In a cluster policy, \"*\" as the only entry matches all resources that have a lifecycle.",
+							Description: "resources lists which resources the rule matches, as \"resource.group\": jobs.batch, pods, workflows.argoproj.io. If unset, jobs.batch and pods. Objects of other resources finish only if there is a lifecycle for the resource; see ResourceLifecycle. In a policy with serviceAccountName and in a cluster policy, \"*\" as the only entry matches all resources that have a lifecycle.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1330,7 +1338,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the object any more, and starts anew when it is used again. Created and Unused need resources, ttl, and a selector that is not empty or matchConditions.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.\n - `\"Unused\"` is when nothing referred to the object any more.",
+							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the object any more, and starts anew when it is used again. Created and Unused need resources, ttl, and a selector that is not empty or matchConditions.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Created", "Finished", "Unused"},
@@ -1362,7 +1370,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"activeDeadline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "activeDeadline is how long Jobs and Pods that this rule matches may run, counted from their start, if they have no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". A rule with only an activeDeadline deletes nothing.",
+							Description: "activeDeadline is the maximum run time, from start, of Jobs and Pods that this rule matches and that do not set spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". A rule with only an activeDeadline deletes nothing.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -1544,7 +1552,7 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 					},
 					"activeDeadline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "activeDeadline is how long Jobs and Pods that no rule matches, and no policy of their namespace, may run, if they have no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". If unset, Winnow ends nothing.",
+							Description: "activeDeadline is the maximum run time, from start, of Jobs and Pods that neither a rule nor a policy of their namespace matches and that do not set spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". If unset, Winnow ends nothing.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -1552,9 +1560,17 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 							Format:      "",
 						},
 					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName is the name of a ServiceAccount. In each namespace, Winnow deletes and changes objects for this policy, and for its ceilings, as the ServiceAccount of that name in that namespace. To set it, you need the verb \"use\" on ServiceAccounts of that name in all namespaces. Where the account does not exist or lacks a right, objects are held as Unauthorized. If unset, the account that Winnow was started with applies (--default-service-account), or the rights of Winnow itself.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops this policy: while it is true, the policy and its ceilings delete nothing, and it shows its due objects as held. It still has a vote where other policies match, so it keeps what it kept before. Its other guardrails apply.",
+							Description: "suspend stops this policy: while it is true, the policy and its ceilings delete nothing, and it shows its due objects as held. It still counts where other policies match, so it keeps what it kept before. Its other guardrails apply.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1641,7 +1657,7 @@ func schema_pkg_apis_gc_v1alpha1_ConsideredPolicy(ref common.ReferenceCallback) 
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is what became of its answer.\n\nPossible enum values:\n - `\"Decides\"` is for the policy that keeps the object the longest, so that it decides.\n - `\"KeepsLess\"` is for a policy if another one keeps the object for as long or longer.\n - `\"NoMatch\"` is for a policy if neither a rule nor its defaults match the object.\n - `\"Preview\"` is for a policy in Preview mode, which has no vote.\n - `\"Replaced\"` is for a cluster policy if a policy of the namespace matches the object.\n - `\"Unreadable\"` is for a policy that cannot be read, so that nothing in the namespace is deleted.",
+							Description: "result is the effect of its answer.\n\nPossible enum values:\n - `\"Decides\"` is for the policy that keeps the object the longest, so that it decides.\n - `\"KeepsLess\"` is for a policy if another one keeps the object for as long or longer.\n - `\"NoMatch\"` is for a policy if neither a rule nor its defaults match the object.\n - `\"Preview\"` is for a policy in Preview mode, which does not count.\n - `\"Replaced\"` is for a cluster policy if a policy of the namespace matches the object.\n - `\"Unreadable\"` is for a policy that cannot be read, so that nothing in the namespace is deleted.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1650,7 +1666,7 @@ func schema_pkg_apis_gc_v1alpha1_ConsideredPolicy(ref common.ReferenceCallback) 
 					},
 					"keepsUntil": {
 						SchemaProps: spec.SchemaProps{
-							Description: "keepsUntil is until when the policy keeps the object: an RFC 3339 time, or \"never\" for no end. It is the earlier of TTL and limit by count, before adjustments. It is empty if the policy is replaced, or if the object has not finished.",
+							Description: "keepsUntil is the time until which the policy keeps the object: an RFC 3339 time, or \"never\" for no end. It is the earlier of TTL and limit by count, before adjustments. It is empty if the policy is replaced, or if the object has not finished.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1669,7 +1685,7 @@ func schema_pkg_apis_gc_v1alpha1_ConsideredPolicy(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules are those that were tried, in order, up to the first that matches.",
+							Description: "rules are the rules that were tried, in order, up to the first that matches.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1714,7 +1730,7 @@ func schema_pkg_apis_gc_v1alpha1_ConsideredRule(ref common.ReferenceCallback) co
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why the rule does not match, or why that is not known.",
+							Description: "message says why the rule does not match, or why Winnow cannot tell.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1780,6 +1796,13 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 					"suspendAll": {
 						SchemaProps: spec.SchemaProps{
 							Description: "suspendAll stops all deletions in the selected namespaces while it is true, by any policy. It applies in Preview mode too.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"requireServiceAccount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requireServiceAccount demands that every policy says as which ServiceAccount it acts. While it is true, the objects of a policy or ceiling without an account (serviceAccountName, or --default-service-account) are held as Unauthorized.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1981,7 +2004,7 @@ func schema_pkg_apis_gc_v1alpha1_NamespaceStatus(ref common.ReferenceCallback) c
 					},
 					"held": {
 						SchemaProps: spec.SchemaProps{
-							Description: "held is the number of those counted in due that Winnow cannot delete now.",
+							Description: "held is the number of these due candidates that Winnow cannot delete now.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2037,7 +2060,7 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 					},
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects is how many objects are due by the policy in the namespace.",
+							Description: "objects is how many objects the policy makes due in the namespace.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2102,7 +2125,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref common.ReferenceCallback)
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says when the objects have finished, what they use, and whether they need what they control, or some of it.",
+							Description: "spec says when the objects have finished, what they use, and which of the objects that they control they still need.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName()),
 						},
@@ -2177,7 +2200,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control. Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong type, then Winnow does not delete the object.",
+				Description: "ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control. Set at least one of finished, references and dependents: Independent. If you leave one unset, its built-in value applies. Expressions are in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong type, then Winnow does not delete the object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"finished": {
@@ -2193,7 +2216,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace whose name is in it. If set, they must be complete: a rule with after: Unused deletes what is named nowhere. What an object names in annotations, and in fields whose names contain \"secret\", \"configMap\" or \"credential\", counts too.",
+							Description: "references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses every ConfigMap and Secret of its namespace whose name it contains. If set, they must be complete: a rule with after: Unused deletes ConfigMaps and Secrets that no object names. What an object names in annotations, and in fields whose names contain \"secret\", \"configMap\" or \"credential\", counts too.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2214,7 +2237,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallb
 					},
 					"dependents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dependents says when to delete an object whose controller is of this resource. With LeaveToOwner (the default), it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent, it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and never creates it again, but for those that needs names.\n\nPossible enum values:\n - `\"Independent\"` deletes it as if it had no owner.\n - `\"LeaveToOwner\"` leaves it to its owner.",
+							Description: "dependents says when to delete an object whose controller is of this resource. With LeaveToOwner (the default), it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent, it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and never creates it again, except objects that needs names.\n\nPossible enum values:\n - `\"Independent\"` deletes it as if it had no owner.\n - `\"LeaveToOwner\"` leaves it to its owner.",
 							Default:     "LeaveToOwner",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2223,7 +2246,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallb
 					},
 					"needs": {
 						SchemaProps: spec.SchemaProps{
-							Description: "needs is an expression for the names of what an object of the resource controls and still needs, with dependents: Independent: a string, or a list of strings. An empty string is no name. These are left to it. For example \"object.?status.active.orValue([]).map(run, run.name)\". If unset, it needs nothing.",
+							Description: "needs is an expression for the names of what an object of the resource controls and still needs, with dependents: Independent: a string, or a list of strings. An empty string is no name. These objects are left to their owner. For example \"object.?status.active.orValue([]).map(run, run.name)\". If unset, it needs nothing.",
 							MaxLength:   ptr.To[int64](4096),
 							Type:        []string{"string"},
 							Format:      "",
@@ -2276,7 +2299,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleStatus(ref common.ReferenceCal
 					},
 					"unusedSince": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unusedSince is when the first of the counts was made that have found no object since. It is not set while there are objects. Winnow never deletes a CustomResourceDefinition.",
+							Description: "unusedSince is the time of the first count that found no object. It is not set while there are objects. Winnow never deletes a CustomResourceDefinition.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2329,7 +2352,7 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedCount(ref common.ReferenceCallback) com
 					},
 					"held": {
 						SchemaProps: spec.SchemaProps{
-							Description: "held is how many others something keeps although they are due, or become due within seven days: for example, they wait for approval, because too many become due at once.",
+							Description: "held is how many more objects are due, or become due within seven days, but cannot be deleted: for example, because too many become due at once, so that they wait for approval.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2351,7 +2374,7 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref common.ReferenceCallback) co
 				Properties: map[string]spec.Schema{
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is its resource, as \"resource.group\".",
+							Description: "resource is the resource of the object, as \"resource.group\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2359,7 +2382,7 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref common.ReferenceCallback) co
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is its name.",
+							Description: "name is the name of the object.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2452,7 +2475,7 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref common.ReferenceCallback) comm
 					},
 					"held": {
 						SchemaProps: spec.SchemaProps{
-							Description: "held is how many others something keeps although they are due, or become due within seven days: for example, they wait for approval, because too many become due at once.",
+							Description: "held is how many more objects are due, or become due within seven days, but cannot be deleted: for example, because too many become due at once, so that they wait for approval.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",

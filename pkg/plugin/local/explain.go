@@ -98,7 +98,7 @@ func (w *World) EachCandidate(ctx context.Context, f func(c *v1alpha1.CleanupCan
 func (w *World) heldWhenDue() sets.Set[Object] {
 	out := sets.New[Object]()
 	for _, ns := range w.namespaces {
-		for _, v := range w.judged().Verdicts(ns.Name, w.options.Now.Add(forecast.Week)) {
+		for _, v := range w.decided().Verdicts(ns.Name, w.options.Now.Add(forecast.Week)) {
 			if v.State == gc.CandidateHeld {
 				out.Insert(Object{v.Resource, v.Namespace, v.Name()})
 			}
@@ -109,9 +109,9 @@ func (w *World) heldWhenDue() sets.Set[Object] {
 
 // page returns a page of candidates, and where the next one begins.
 func (w *World) page(ctx context.Context, q gc.CandidateQuery) ([]v1alpha1.CleanupCandidate, *gc.CandidatePosition, error) {
-	judged := w.judged()
-	q.Resources, q.Labels = sets.KeySet(judged.CandidateResources(q.Namespace)), labels.Everything()
-	page, err := judged.Candidates(ctx, q)
+	decided := w.decided()
+	q.Resources, q.Labels = sets.KeySet(decided.CandidateResources(q.Namespace)), labels.Everything()
+	page, err := decided.Candidates(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 )
 
@@ -38,7 +38,7 @@ type Finished struct {
 	Bytes int64 `json:"bytes"`
 	// Creators are who controls them, the most frequent first.
 	Creators []Creator `json:"creators,omitempty"`
-	// Names are those of the objects.
+	// Names are the names of the objects.
 	Names []string `json:"-"`
 }
 
@@ -133,9 +133,9 @@ type Deletions struct {
 func (w *World) Deletions() []Deletions {
 	type key struct{ namespace, policy, rule, resource string }
 	counts, reasons := map[key]*gc.ReviewedCount{}, map[key]map[string]int64{}
-	judged, now := w.judged(), w.options.Now
+	decided, now := w.decided(), w.options.Now
 	for _, ns := range w.namespaces {
-		for _, v := range judged.Verdicts(ns.Name, now.Add(forecast.Week)) {
+		for _, v := range decided.Verdicts(ns.Name, now.Add(forecast.Week)) {
 			in, ok := forecast.DueIn(v, now)
 			if !ok {
 				continue

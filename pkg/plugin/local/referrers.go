@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // listReferrers lists what refers to ConfigMaps and Secrets. Without the permission for a resource it is not known what is unused.
 func (w *World) listReferrers(ctx context.Context, c *Cluster) error {
-	w.referring, w.unreferred = map[*kinds.Referrer][]engine.Referring{}, map[*kinds.Referrer]error{}
+	w.referring, w.unreferred = map[*kinds.Referrer][]knowledge.Referring{}, map[*kinds.Referrer]error{}
 	var lock sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listsAtOnce)
@@ -29,8 +29,8 @@ func (w *World) listReferrers(ctx context.Context, c *Cluster) error {
 			if !k.Namespaced {
 				namespace = ""
 			}
-			var all []engine.Referring
-			err := c.objects.EachReferring(ctx, k, namespace, func(of []engine.Referring) { all = append(all, of...) })
+			var all []knowledge.Referring
+			err := c.objects.EachReferring(ctx, k, namespace, func(of []knowledge.Referring) { all = append(all, of...) })
 			lock.Lock()
 			defer lock.Unlock()
 			switch {

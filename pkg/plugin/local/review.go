@@ -63,3 +63,12 @@ func (c *Cluster) ServerReview(ctx context.Context, draft *gc.CleanupPolicy) (*v
 	}
 	return c.policies.CleanupReviews(draft.Namespace).Create(ctx, in, metav1.CreateOptions{})
 }
+
+// ReviewBy asks the server, or decides in this process. Then the warnings are those that the server would send itself.
+func (c *Cluster) ReviewBy(ctx context.Context, server bool, draft *gc.CleanupPolicy) (*v1alpha1.CleanupReview, []string, error) {
+	if !server {
+		return c.Review(ctx, draft)
+	}
+	review, err := c.ServerReview(ctx, draft)
+	return review, nil, err
+}

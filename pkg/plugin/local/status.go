@@ -88,8 +88,8 @@ func (r *StatusReader) Read(ctx context.Context) (*Statuses, error) {
 // MaySample reports whether the caller may list candidates.
 func (r *StatusReader) MaySample() bool { return r.candidates }
 
-// Sample returns the first candidates of a namespace, at most so many, and reports whether there are more. The order is that of their
-// UIDs, and so by chance.
+// Sample returns the first candidates of a namespace, at most so many, and reports whether there are more. They are ordered by UID, and so
+// by chance.
 func (r *StatusReader) Sample(
 	ctx context.Context, namespace string, most int64,
 ) (candidates []v1alpha1.CleanupCandidate, more bool, err error) {

@@ -24,12 +24,14 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/observe/decode"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -60,18 +62,18 @@ type World struct {
 	options   Options
 	inventory *inventory
 	cronJobs  []*batchv1.CronJob
-	quotas    []*engine.Quota
+	quotas    []*memory.Quota
 	objects   map[string][]*facts.Compact // by resource
 	unlisted  map[string]error            // by resource
 	// returned are the objects that the server holds because they come back after each deletion. Only it remembers deletions.
 	returned sets.Set[types.UID]
 	// referring is what objects refer to, if policies depend on that; nil otherwise. unreferred are the resources that the caller may not
 	// list.
-	referring  map[*kinds.Referrer][]engine.Referring
+	referring  map[*kinds.Referrer][]knowledge.Referring
 	unreferred map[*kinds.Referrer]error
 	// governed says that any policy or draft is about any of these namespaces.
 	governed bool
-	judged   func() *tracker.Tracker
+	decided  func() *tracker.Tracker
 }
 
 // Read lists everything that decisions depend on. Resources that the caller may not list are left out; see Notes.
@@ -81,7 +83,7 @@ func (c *Cluster) Read(ctx context.Context, o Options) (*World, error) {
 		return nil, err
 	}
 	w := &World{setting: s, options: o, inventory: newInventory(), objects: map[string][]*facts.Compact{}, unlisted: map[string]error{}}
-	w.judged = sync.OnceValue(w.judge)
+	w.decided = sync.OnceValue(w.decide)
 	probe := w.newTracker() // It says what the policies are about.
 	w.addDrafts(probe)
 	resources := sets.KeySet(probe.Coverage())
@@ -147,7 +149,7 @@ func (w *World) list(
 			switch {
 			case err != nil:
 			case may:
-				err = w.listOne(ctx, c, observe.NewReading(kind, conditions), &lock)
+				err = w.listOne(ctx, c, decode.NewReading(kind, conditions), &lock)
 			default:
 				lock.Lock()
 				defer lock.Unlock()
@@ -163,7 +165,7 @@ func (w *World) list(
 }
 
 // listOne lists one resource.
-func (w *World) listOne(ctx context.Context, c *Cluster, r observe.Reading, lock sync.Locker) error {
+func (w *World) listOne(ctx context.Context, c *Cluster, r decode.Reading, lock sync.Locker) error {
 	if r.Kind.Deletable() {
 		return c.objects.Pages(ctx, r, w.options.Namespace, func(p observe.Page) {
 			lock.Lock()
@@ -183,7 +185,7 @@ func (w *World) listOne(ctx context.Context, c *Cluster, r observe.Reading, lock
 			case *batchv1.CronJob:
 				w.cronJobs = append(w.cronJobs, object)
 			case *corev1.ResourceQuota:
-				w.quotas = append(w.quotas, engine.QuotaOf(object))
+				w.quotas = append(w.quotas, memory.QuotaOf(object))
 			}
 			return nil
 		})
@@ -216,7 +218,7 @@ const (
 
 // newTracker returns a tracker with the setting and no objects.
 func (s *setting) newTrackerAt(now time.Time) *tracker.Tracker {
-	t := tracker.New(engine.Config{Protected: []string{ownNamespace}, HoldAbove: holdAbove, HoldAboveTotal: holdAboveTotal}, nil)
+	t := tracker.New(memory.Config{Protected: []string{ownNamespace}, HoldAbove: holdAbove, HoldAboveTotal: holdAboveTotal}, nil)
 	t.SetKinds(s.kinds, now)
 	for _, resource := range s.kinds.Deletable() {
 		kind, _ := s.kinds.For(resource)
@@ -231,12 +233,12 @@ func (s *setting) newTrackerAt(now time.Time) *tracker.Tracker {
 
 func (w *World) newTracker() *tracker.Tracker { return w.newTrackerAt(w.options.Now) }
 
-// judge returns a tracker in which every object is judged by the stored policies, and then by the drafts too.
-func (w *World) judge() *tracker.Tracker {
+// decide returns a tracker that has decided for every object by the stored policies, and then by the drafts too.
+func (w *World) decide() *tracker.Tracker {
 	t := w.newTracker()
 	w.addObjects(t)
 	if w.addDrafts(t) {
-		w.addObjects(t) // Those that no stored policy covers were dropped.
+		w.addObjects(t) // Objects that no stored policy covers were dropped.
 	}
 	return t
 }
@@ -252,7 +254,7 @@ func (w *World) addDrafts(t *tracker.Tracker) bool {
 	return !w.options.Drafts.Empty()
 }
 
-// addObjects adds all objects that policies cover now, and judges them.
+// addObjects adds all objects that policies cover now, so that the tracker decides for them.
 func (w *World) addObjects(t *tracker.Tracker) {
 	now := w.options.Now
 	cronJobs := make([]*lifecycle.CronJob, len(w.cronJobs))

@@ -55,7 +55,7 @@ func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// statusOf returns the status of an error: that of the API server if it has sent one.
+// statusOf returns the status of an error: the API server's status if it has sent one.
 func statusOf(err error) int {
 	var status apierrors.APIStatus
 	var tooLarge *http.MaxBytesError

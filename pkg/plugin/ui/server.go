@@ -68,7 +68,8 @@ func New(source Source, listener net.Listener) (*Server, error) {
 	return s, nil
 }
 
-// contentTypes are those of the files. A machine may have others in its own table, with which a browser would not run the scripts.
+// contentTypes are the content types of the files. The table of the machine may have others, with which a browser would not run the
+// scripts.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/explain"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -47,11 +48,11 @@ func (f *fakeSource) Policies(context.Context, string) ([]Policy, []string, erro
 	return slices.Clone(f.policies), []string{"hidden"}, nil
 }
 
-func (f *fakeSource) Explain(_ context.Context, o local.Object) (Explanation, error) {
+func (f *fakeSource) Explain(_ context.Context, o local.Object) (explain.Words, error) {
 	if o.Namespace == "secret" {
-		return Explanation{}, apierrors.NewForbidden(v1alpha1.Resource("x"), o.Name, nil)
+		return explain.Words{}, apierrors.NewForbidden(v1alpha1.Resource("x"), o.Name, nil)
 	}
-	return Explanation{Title: o.Name}, nil
+	return explain.Words{Title: o.Name}, nil
 }
 
 func (f *fakeSource) Approve(_ context.Context, policy types.NamespacedName, ids []string) error {

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/forecast"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -107,29 +109,15 @@ func (c *count) add(r *row, now time.Time) {
 	case r.State == string(v1alpha1.CandidateHeld):
 		c.Held++
 		return
-	case r.Due == 0 || in > week:
+	case r.Due == 0 || in > forecast.Week:
 		c.Later++
 		return
 	case r.Held: // It will be, within a week.
 		c.Held++
 		return
 	}
-	c.Week++
-	if in <= day {
-		c.Day++
-	}
-	if in <= time.Hour {
-		c.Hour++
-	}
-	if in <= 0 {
-		c.Now++
-	}
+	forecast.AddDue((*gc.ReviewedCount)(&c.ReviewedCount), in)
 }
-
-const (
-	day  = 24 * time.Hour
-	week = 7 * day
-)
 
 // chart shows when objects of each resource are due.
 type chart struct {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/forecast"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -51,8 +52,8 @@ func names(rows []*row) []string {
 // TestHeldLater: what a suspended policy decides counts as held if it is due within a week, as in reports, and not if it is kept for longer.
 func TestHeldLater(t *testing.T) {
 	source := &fakeSource{heldWhenDue: true, candidates: []*v1alpha1.CleanupCandidate{
-		candidate("kept", v1alpha1.CandidateKept, 0), candidate("late", v1alpha1.CandidateWaiting, week+time.Second),
-		candidate("week", v1alpha1.CandidateWaiting, week), candidate("held", v1alpha1.CandidateHeld, -time.Minute),
+		candidate("kept", v1alpha1.CandidateKept, 0), candidate("late", v1alpha1.CandidateWaiting, forecast.Week+time.Second),
+		candidate("week", v1alpha1.CandidateWaiting, forecast.Week), candidate("held", v1alpha1.CandidateHeld, -time.Minute),
 		candidate("unreadable", v1alpha1.CandidateHeld, 0),
 	}}
 	s, err := newSnapshots(source, func() time.Time { return now }).get(t.Context(), "", anyAge)
@@ -79,11 +80,12 @@ func snapshotOf(t *testing.T, all ...*v1alpha1.CleanupCandidate) *snapshot {
 	return s
 }
 
-// TestCounts: an object counts by when it is due, once, and in each later count. What is held, in Preview or already deleted counts apart.
+// TestCounts: an object counts by when it is due, once, and in each later count. Objects that are held, in Preview or already deleted count
+// separately.
 func TestCounts(t *testing.T) {
 	s := snapshotOf(t,
-		candidate("kept", v1alpha1.CandidateKept, 0), candidate("late", v1alpha1.CandidateWaiting, week+time.Second),
-		candidate("week", v1alpha1.CandidateWaiting, week), candidate("day", v1alpha1.CandidateWaiting, day),
+		candidate("kept", v1alpha1.CandidateKept, 0), candidate("late", v1alpha1.CandidateWaiting, forecast.Week+time.Second),
+		candidate("week", v1alpha1.CandidateWaiting, forecast.Week), candidate("day", v1alpha1.CandidateWaiting, 24*time.Hour),
 		candidate("hour", v1alpha1.CandidateWaiting, time.Hour), candidate("soon", v1alpha1.CandidateWaiting, time.Second),
 		candidate("now", v1alpha1.CandidateDue, 0), candidate("overdue", v1alpha1.CandidateDue, -time.Minute),
 		candidate("held", v1alpha1.CandidateHeld, -time.Minute), candidate("going", v1alpha1.CandidateTerminating, -time.Hour),

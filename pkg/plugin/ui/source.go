@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/explain"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -22,7 +23,7 @@ type Source interface {
 	// Read calls add for each candidate of a namespace, or with "" of all. held says that it will be held when it is due.
 	Read(ctx context.Context, namespace string, add func(c *v1alpha1.CleanupCandidate, held bool)) (Reading, error)
 	// Explain says in words what happens to an object.
-	Explain(ctx context.Context, object local.Object) (Explanation, error)
+	Explain(ctx context.Context, object local.Object) (explain.Words, error)
 	// Policies returns the policies of a namespace, or with "" of all, and the cluster policies. The notes say what is missing.
 	Policies(ctx context.Context, namespace string) (all []Policy, notes []string, err error)
 	// Approve approves these holds of a policy. Without a namespace, it is a cluster policy.
@@ -53,25 +54,6 @@ type Reading struct {
 	Notes []string `json:"notes,omitempty"`
 	// Finished are the finished objects, if they were listed.
 	Finished []local.Finished `json:"finished,omitempty"`
-}
-
-// Explanation is what happens to an object, in words.
-type Explanation struct {
-	Title   string `json:"title"`
-	State   string `json:"state,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-	Facts   []Fact `json:"facts,omitempty"`
-	// Lines are sentences about what the explanation could not consider, and about controllers of Kubernetes.
-	Lines []string `json:"lines,omitempty"`
-}
-
-// Fact is a part of an explanation.
-type Fact struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
-	// Details explain it.
-	Details []string `json:"details,omitempty"`
 }
 
 // Policy is a policy with its status.

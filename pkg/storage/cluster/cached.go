@@ -29,7 +29,7 @@ type cached struct {
 
 var _ storage.Interface = cached{}
 
-// newCached starts a watch cache over a store. The config needs all but the storage.
+// newCached starts a watch cache over a store. The config needs everything except the storage.
 func newCached(s *store, config cacher.Config) (cached, func(), error) {
 	config.Storage, config.Versioner = source{s}, s.versioner
 	watchCache, err := cacher.NewCacherFromConfig(config)
@@ -115,9 +115,9 @@ func isWrite(ctx context.Context) bool {
 // source is a store as the watch cache sees it.
 type source struct{ *store }
 
-// GetCurrentResourceVersion implements storage.Interface. The watch reports the resourceVersion of a barrier, but not those of other
-// resources. So with the former, the watch cache knows that it has everything that was written before this call. If the barrier cannot be
-// written, the watch cache waits for the other in vain, and then lists the cluster.
+// GetCurrentResourceVersion implements storage.Interface. The watch reports the resourceVersion of a barrier, but not the resourceVersions
+// of other resources. So with the barrier's, the watch cache knows that it has everything that was written before this call. If the barrier
+// cannot be written, the watch cache waits in vain, and then lists the cluster.
 func (s source) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
 	before := s.timeline.now()
 	var revision uint64

@@ -279,7 +279,7 @@ func TestRestore(t *testing.T) {
 			client, mine := mustWatch(t.Context(), t, s, newest), mustWatch(own(t.Context()), t, s, newest)
 
 			restore(endWatches)
-			eventually(t, "the list is that of the backup", func(ctx context.Context) error {
+			eventually(t, "the list is the list in the backup", func(ctx context.Context) error {
 				got, err := listed(ctx, s, "")
 				if err == nil && strings.Contains(got, "b on n") {
 					t.Errorf("listed %q after the restore", got)

@@ -10,8 +10,8 @@ import (
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 )
 
-// TestCachedSuite runs the entries that the watch cache of k8s.io/apiserver passes over etcd3, but for those that count requests to an etcd
-// or reach into one, and for those that expect that reading leaves the resourceVersion as it is: here it writes a barrier.
+// TestCachedSuite runs the entries that the watch cache of k8s.io/apiserver passes over etcd3, except entries that count requests to an
+// etcd or reach into one, and for those that expect that reading leaves the resourceVersion as it is: here it writes a barrier.
 func TestCachedSuite(t *testing.T) {
 	for _, entry := range []suiteEntry{
 		{"Create", pods, func(ctx context.Context, t *testing.T, s *suiteStore) {

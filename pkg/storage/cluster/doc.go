@@ -1,15 +1,15 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster implements storage.Interface of k8s.io/apiserver on the cluster's own API, so that an aggregated API server needs no etcd
-// of its own.
+// Package cluster implements storage.Interface of k8s.io/apiserver on the cluster's own API, so that an aggregated API server needs no
+// separate etcd.
 //
 // Each served resource has a host resource, which is a custom resource of the group internal.gc.winnow.dev. Each object is stored in one
-// host object of the same namespace and name. Its payload is the encoded object with all metadata, except that the resourceVersion is that
-// of the host object. So the cluster provides consistent reads, paging, optimistic concurrency, watches and their history, and a backup of
-// the cluster contains the objects. The host applies label selectors, because labels are copied to the host object. This package applies
-// other selectors. Any number of servers may serve the same objects: the only state of a server is a memory of its last writes. An update
-// that follows one of these writes needs only one request, and the cluster refuses it if somebody else has written in the meantime; see
+// host object of the same namespace and name. Its payload is the encoded object with all metadata, except that the resourceVersion is the
+// host object's. So the cluster provides consistent reads, paging, optimistic concurrency, watches and their history, and a backup of the
+// cluster contains the objects. The host applies label selectors, because labels are copied to the host object. This package applies other
+// selectors. Any number of servers may serve the same objects: the only state of a server is a memory of its last writes. An update that
+// follows one of these writes needs only one request, and the cluster refuses it if somebody else has written in the meantime; see
 // lastWrites.
 //
 // Host objects have neither the finalizers nor the owners of the objects that they store. So when a namespace is deleted, its objects are

@@ -27,8 +27,8 @@ import (
 
 var policies = schema.GroupResource{Group: "gc.winnow.dev", Resource: "cleanuppolicies"}
 
-// TestOnAWholeCluster needs a cluster of its own: the admission policy closes the internal group to
-// other tests, and the API server is killed.
+// TestOnAWholeCluster needs a separate cluster: the admission policy closes the internal group to other tests, and the API server is
+// killed.
 func TestOnAWholeCluster(t *testing.T) {
 	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{

@@ -30,7 +30,7 @@ const (
 		"first chunk was returned and now may show up in the list."
 )
 
-// translate translates an error of the host for the client of the served resource. It replaces every message, because those of the host
+// translate translates an error of the host for the client of the served resource. It replaces every message, because the host's messages
 // name internal resources. The operations handle "not found" and "conflict" of the object itself before, because each treats them
 // differently.
 func (s *store) translate(ctx context.Context, err error, at target) error {

@@ -111,8 +111,8 @@ func newCachedSuiteStore(t *testing.T, served schema.GroupResource) *suiteStore 
 
 func newPod() runtime.Object { return &example.Pod{} }
 
-// placed puts the keys without a namespace, which the suite uses for objects that do not exist, into
-// a namespace of their own, and makes sure that the namespace exists before something is written.
+// placed puts the keys without a namespace, which the suite uses for objects that do not exist, into a separate namespace, and makes sure
+// that the namespace exists before something is written.
 func (s *suiteStore) placed(ctx context.Context, key string, write bool) (string, error) {
 	relative, isPod := strings.CutPrefix(key, "/pods/")
 	if !isPod || !s.namespaced {

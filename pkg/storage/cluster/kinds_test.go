@@ -46,11 +46,12 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 		t.Fatal(err)
 	}
 	getter := host.RESTOptionsGetter(apiserver.StorageCodec(), v1alpha1.SchemeGroupVersion, gc.MarkUnreadable)
-	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil, -1)
+	config := cleanuppolicy.Config{Scheme: apiserver.Scheme, Options: getter, Clock: clock.RealClock{}}
+	ofNamespaces, err := cleanuppolicy.NewStorage(config, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofCluster, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil, nil)
+	ofCluster, err := clustercleanuppolicy.NewStorage(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func (k servedKind) as(t *testing.T, verb, username string) context.Context {
 	})
 }
 
-// create creates an object. Names have a dot, because those of lifecycles do.
+// create creates an object. Names have a dot, because the names of lifecycles do.
 func (k servedKind) create(t *testing.T, name string) metav1.Object {
 	t.Helper()
 	object := k.object(metav1.ObjectMeta{Namespace: k.namespace, Name: name, Labels: map[string]string{"is": name}})

@@ -190,8 +190,8 @@ func TestMetadataIsWholeInThePayloadAndOnlyLabelsAreTheHosts(t *testing.T) {
 	}
 }
 
-// The controller compares memory with a metadata-only list: status must not show there, all else must.
-// The annotations of a host object mirror what identifies its payload, for when the payload cannot be read.
+// The controller compares memory with a metadata-only list: status must not show there, everything else must. The annotations of a host
+// object mirror what identifies its payload, for when the payload cannot be read.
 func TestAnnotationsMirrorThePayload(t *testing.T) {
 	s := newTestStore(t)
 	expect := func(generation string) {

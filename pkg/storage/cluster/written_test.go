@@ -141,7 +141,9 @@ func (u uncached) GetRESTOptions(resource schema.GroupResource, example runtime.
 func policyRegistry(t *testing.T, host *Host) (policies servedKind, status rest.Updater) {
 	t.Helper()
 	getter := host.RESTOptionsGetter(apiserver.StorageCodec(), v1alpha1.SchemeGroupVersion, gc.MarkUnreadable)
-	served, err := cleanuppolicy.NewStorage(apiserver.Scheme, uncached{getter.(*optionsGetter)}, nil, clock.RealClock{}, nil, nil, nil, -1)
+	served, err := cleanuppolicy.NewStorage(cleanuppolicy.Config{
+		Scheme: apiserver.Scheme, Options: uncached{getter.(*optionsGetter)}, Clock: clock.RealClock{},
+	}, -1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 
 const (
 	policies = 20 // that are written in turn, as by people who do not wait for each other
-	inFlight = 20 // requests at the most, so that a busy machine gets fewer of them and not later ones
+	inFlight = 20 // maximum number of requests, so that a busy machine gets fewer of them and not later ones
 )
 
 // Result is what came of a load.
@@ -100,7 +100,7 @@ func (l *Load) Run(ctx context.Context, rate int) (Result, error) {
 		}
 	}
 	_ = running.Wait() // Requests keep their errors themselves.
-	l.await(10 * time.Second)
+	l.await(time.Minute)
 	stopWatching()
 	<-watched
 	l.lock.Lock()

@@ -12,6 +12,25 @@
 {{- if and $v.optional.referrers (not $v.optional.moreResources) }}
 {{- fail "optional.referrers needs optional.moreResources: set both to true" }}
 {{- end }}
+{{- $accounts := or $v.accounts.enabled $v.accounts.beforeKubernetes136 }}
+{{- if not (or $accounts $v.rights.delete) }}
+{{- fail "rights.delete is false, so Winnow deletes only as ServiceAccounts: set accounts.enabled to true" }}
+{{- end }}
+{{- if and $v.optional.deadlines (not $v.rights.delete) }}
+{{- fail "optional.deadlines gives Winnow itself the right to patch Jobs and Pods, and rights.delete is false: set optional.deadlines to false, since the ServiceAccounts of policies change deadlines" }}
+{{- end }}
+{{- if and $v.accounts.enabled $v.accounts.beforeKubernetes136 }}
+{{- fail "accounts.beforeKubernetes136 allows Winnow every request as the accounts, so that accounts.enabled restricts nothing: set only one of them, accounts.enabled from Kubernetes 1.36 on" }}
+{{- end }}
+{{- if and $v.accounts.beforeKubernetes136 (not $v.accounts.names) }}
+{{- fail "accounts.beforeKubernetes136 without accounts.names would let Winnow become any ServiceAccount: set accounts.names" }}
+{{- end }}
+{{- if and (or $v.accounts.default $v.accounts.require) (not $accounts) }}
+{{- fail "accounts.default and accounts.require have no use as long as Winnow can act as no account: set accounts.enabled to true" }}
+{{- end }}
+{{- if and $v.accounts.default $v.accounts.names (not (has $v.accounts.default $v.accounts.names)) }}
+{{- fail (printf "accounts.default is %q, and accounts.names does not contain it: add it to accounts.names" $v.accounts.default) }}
+{{- end }}
 {{- if and $v.networkPolicy.enabled $v.hostNetwork }}
 {{- fail "networkPolicy.enabled has no effect with hostNetwork: set one of them to false" }}
 {{- end }}
@@ -30,7 +49,7 @@
 {{- end }}
 {{- range $v.extraArgs }}
 {{- $flag := index (splitList "=" (trimPrefix "-" (trimPrefix "-" .))) 0 }}
-{{- with get (dict "secure-port" "port" "register" "register" "namespace" "the namespace of the release" "manage-storage" "optional.manageStorage" "tls-cert-file" "certificates" "tls-private-key-file" "certificates" "tls-ca-file" "certificates") $flag }}
+{{- with get (dict "secure-port" "port" "register" "register" "namespace" "the namespace of the release" "manage-storage" "optional.manageStorage" "default-service-account" "accounts.default" "require-service-account" "accounts.require" "tls-cert-file" "certificates" "tls-private-key-file" "certificates" "tls-ca-file" "certificates") $flag }}
 {{- fail (printf "extraArgs contains --%s, on which other objects of the chart depend: set %s instead" $flag .) }}
 {{- end }}
 {{- end }}

@@ -160,7 +160,7 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// fieldsOf returns the fields of a struct, including those of inlined structs.
+// fieldsOf returns the fields of a struct, including the fields of inlined structs.
 func fieldsOf(t reflect.Type) []reflect.StructField {
 	var out []reflect.StructField
 	for i := range t.NumField() {

@@ -52,7 +52,7 @@ type CleanupCandidateStatus struct {
 	//
 	// If it is kept:
 	//  - NotDue: until dueTime
-	//  - Never: forever, by a TTL of "never" or because nothing limits its time
+	//  - Never: without a time limit. A limit by count may still apply
 	//  - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why
 	//  - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies
 	//
@@ -62,11 +62,11 @@ type CleanupCandidateStatus struct {
 	//  - OverCeiling: newer objects fill the share of the namespace in a ceiling
 	//  - Terminating: it is deleted, and waits for finalizers or its grace period
 	//
-	// If it is held for a reason of its own, so that no limit counts it:
+	// If the object itself is held, so that no limit counts it:
 	//  - ExpressionError: an expression of a lifecycle or a match condition failed
-	//  - FinishTimeUnknown: it cannot be told since when it is a candidate
+	//  - FinishTimeUnknown: nothing says since when it is a candidate
 	//  - InvalidAnnotation: an annotation cannot be read
-	//  - ReferrersUnknown: not everything is known that may refer to it
+	//  - ReferrersUnknown: Winnow does not know everything that may refer to it
 	//  - StillRunning: the TTL counts from its creation, and it has not finished
 	//  - OwnerActive: its owner may still need it
 	//  - Uncounted: the Job controller has not counted this Pod yet
@@ -74,18 +74,18 @@ type CleanupCandidateStatus struct {
 	//  - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again
 	//  - RecreateLoop: it came back soon after each deletion
 	//
-	// If it is held for another reason:
+	// If something else holds it:
 	//  - Held: a change made too many objects due at once, and waits for approval
 	//  - Suspended: a policy, a guardrail or --start-suspended stops deletions
 	//  - PolicyUnreadable: a stored policy cannot be read
 	//  - ClockInDoubt: the clocks of Winnow and of the API server differ
-	//  - Unobserved: something that the decision depends on is not observed
+	//  - Unobserved: Winnow cannot observe something that the decision depends on
 	//  - Unauthorized: Winnow lacks a permission
 	//  - Refused: the API server, a webhook or an admission policy refused the request
 	//  - Contended: it changes faster than Winnow can decide
 	//  - Retrying: the last request failed, and Winnow tries again
 	//
-	// If it is no candidate:
+	// If it is not a candidate:
 	//  - NoPolicy: no policy matches it, and no ceiling counts it
 	//  - NotFinished: it still runs, or waits to run
 	//  - InUse: something refers to it, and the TTL counts from when nothing does
@@ -121,7 +121,7 @@ type CleanupCandidateStatus struct {
 	// decidedBy is the policy that decides.
 	// +optional
 	DecidedBy *CandidatePolicy `json:"decidedBy,omitempty"`
-	// propagationPolicy is that of the delete.
+	// propagationPolicy is the propagation policy that Winnow uses to delete the object.
 	// +optional
 	// +k8s:opaqueType
 	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`
@@ -153,13 +153,13 @@ type CleanupCandidateStatus struct {
 
 // CandidateObject names an object.
 type CandidateObject struct {
-	// resource is its resource, as "resource.group".
+	// resource is the resource of the object, as "resource.group".
 	// +required
 	Resource string `json:"resource"`
-	// name is its name. The namespace is that of the candidate.
+	// name is the name of the object. Its namespace is the candidate's namespace.
 	// +required
 	Name string `json:"name"`
-	// resourceVersion is the state of the object that was judged.
+	// resourceVersion identifies the state of the object that Winnow decided on.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
@@ -174,13 +174,13 @@ const (
 	CandidateWaiting CandidateState = "Waiting"
 	// CandidateDue is due, and is deleted now, unless the policy that decides is in Preview mode.
 	CandidateDue CandidateState = "Due"
-	// CandidateHeld is due, or nobody can tell when it is, and something prevents its deletion.
+	// CandidateHeld is due, or its due time is unknown, and something prevents its deletion.
 	CandidateHeld CandidateState = "Held"
-	// CandidateTerminating is being deleted, and not yet gone.
+	// CandidateTerminating is being deleted, but still exists.
 	CandidateTerminating CandidateState = "Terminating"
-	// CandidateKept is kept without a limit by time.
+	// CandidateKept is kept without a time limit.
 	CandidateKept CandidateState = "Kept"
-	// CandidateNone is no candidate. Only who asks for the object by name sees it.
+	// CandidateNone is not a candidate. You see it only if you ask for the object by name.
 	CandidateNone CandidateState = "NoCandidate"
 )
 
@@ -206,23 +206,23 @@ type CandidatePolicy struct {
 // ConsideredPolicy is a policy that was asked about an object.
 type ConsideredPolicy struct {
 	CandidatePolicy `json:",inline"`
-	// result is what became of its answer.
+	// result is the effect of its answer.
 	// +required
 	Result ConsideredResult `json:"result"`
-	// keepsUntil is until when the policy keeps the object: an RFC 3339 time, or "never" for no end. It is the earlier of TTL and
+	// keepsUntil is the time until which the policy keeps the object: an RFC 3339 time, or "never" for no end. It is the earlier of TTL and
 	// limit by count, before adjustments. It is empty if the policy is replaced, or if the object has not finished.
 	// +optional
 	KeepsUntil string `json:"keepsUntil,omitempty"`
 	// message explains the result.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// rules are those that were tried, in order, up to the first that matches.
+	// rules are the rules that were tried, in order, up to the first that matches.
 	// +optional
 	// +listType=atomic
 	Rules []ConsideredRule `json:"rules,omitempty"`
 }
 
-// ConsideredResult is what became of the answer of a policy.
+// ConsideredResult is the effect of a policy's answer.
 // +enum
 type ConsideredResult string
 
@@ -234,7 +234,7 @@ const (
 	ConsideredKeepsLess ConsideredResult = "KeepsLess"
 	// ConsideredReplaced is for a cluster policy if a policy of the namespace matches the object.
 	ConsideredReplaced ConsideredResult = "Replaced"
-	// ConsideredPreview is for a policy in Preview mode, which has no vote.
+	// ConsideredPreview is for a policy in Preview mode, which does not count.
 	ConsideredPreview ConsideredResult = "Preview"
 	// ConsideredNoMatch is for a policy if neither a rule nor its defaults match the object.
 	ConsideredNoMatch ConsideredResult = "NoMatch"
@@ -250,7 +250,7 @@ type ConsideredRule struct {
 	// matches says whether the rule matches the object. No later rule was tried if it does.
 	// +optional
 	Matches bool `json:"matches"`
-	// message says why the rule does not match, or why that is not known.
+	// message says why the rule does not match, or why Winnow cannot tell.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -263,10 +263,10 @@ type CandidateAdjustment struct {
 	// policy is the ClusterCleanupPolicy of a guardrail.
 	// +optional
 	Policy string `json:"policy,omitempty"`
-	// from is until when the object would be kept without it: an RFC 3339 time, or "never" for no end.
+	// from is the time until which the object would be kept without it: an RFC 3339 time, or "never" for no end.
 	// +required
 	From string `json:"from"`
-	// to is until when the object is kept with it.
+	// to is the time until which the object is kept with it.
 	// +required
 	To string `json:"to"`
 }
@@ -288,7 +288,7 @@ type CandidateLimit struct {
 	// rank is the place of the object, 1 for the newest. It is left out in lists where the limit counts more than 1,000 objects.
 	// +optional
 	Rank *int64 `json:"rank,omitempty"`
-	// over says that the object is over the limit.
+	// over is true if the object is over the limit.
 	// +optional
 	Over bool `json:"over"`
 }

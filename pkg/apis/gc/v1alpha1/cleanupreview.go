@@ -32,8 +32,8 @@ type CleanupReview struct {
 
 // CleanupReviewStatus says what a draft would delete of the objects that exist now, if nothing else changes.
 type CleanupReviewStatus struct {
-	// complete says whether all objects were considered. If it is false, more can be deleted, and it is not foreseen what they mean for
-	// limits, holds and owners.
+	// complete is true if the review took all objects into account. If it is false, more can be deleted, and the effect of the other objects
+	// on limits, holds and owners is missing.
 	// +required
 	Complete bool `json:"complete"`
 	// messages are the warnings that you would see if you wrote the draft as a policy. They describe what would be deleted now.
@@ -52,10 +52,10 @@ type CleanupReviewStatus struct {
 	// withDraft is what all policies together would delete in the namespace, the draft included.
 	// +required
 	WithDraft ReviewedCount `json:"withDraft"`
-	// withoutDraft is what the policies of today would delete in the namespace.
+	// withoutDraft is what the existing policies would delete in the namespace.
 	// +required
 	WithoutDraft ReviewedCount `json:"withoutDraft"`
-	// hiddenResources are resources that these policies are about, and that you may not list. Their objects are not counted.
+	// hiddenResources are resources that these policies cover but that you may not list. Their objects are not counted.
 	// +optional
 	// +listType=atomic
 	HiddenResources []string `json:"hiddenResources,omitempty"`
@@ -75,8 +75,8 @@ type ReviewedCount struct {
 	// week is how many are due within seven days.
 	// +required
 	Week int64 `json:"week"`
-	// held is how many others something keeps although they are due, or become due within seven days: for example, they wait
-	// for approval, because too many become due at once.
+	// held is how many more objects are due, or become due within seven days, but cannot be deleted: for example, because
+	// too many become due at once, so that they wait for approval.
 	// +required
 	Held int64 `json:"held"`
 }
@@ -89,16 +89,16 @@ type ReviewedRule struct {
 	// rule is the name of the rule, or "default" for the defaults of the policy.
 	// +required
 	Rule string `json:"rule"`
-	// Count is how many there are.
+	// Count is the number of these objects.
 	ReviewedCount `json:",inline"`
 }
 
 // ReviewedObject is an object that the draft would delete.
 type ReviewedObject struct {
-	// resource is its resource, as "resource.group".
+	// resource is the resource of the object, as "resource.group".
 	// +required
 	Resource string `json:"resource"`
-	// name is its name.
+	// name is the name of the object.
 	// +required
 	Name string `json:"name"`
 	// rule is the name of the rule, or "default" for the defaults of the policy.

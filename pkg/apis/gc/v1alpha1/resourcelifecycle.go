@@ -21,7 +21,7 @@ type ResourceLifecycle struct {
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says when the objects have finished, what they use, and whether they need what they control, or some of it.
+	// spec says when the objects have finished, what they use, and which of the objects that they control they still need.
 	// +required
 	Spec ResourceLifecycleSpec `json:"spec"`
 	// status is what Winnow observed.
@@ -45,18 +45,18 @@ type ResourceLifecycleList struct {
 }
 
 // ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control.
-// Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL,
-// with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object,
-// or has the wrong type, then Winnow does not delete the object.
+// Set at least one of finished, references and dependents: Independent. If you leave one unset, its built-in value applies. Expressions are
+// in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an
+// object, or has the wrong type, then Winnow does not delete the object.
 type ResourceLifecycleSpec struct {
 	// finished says whether, how and when an object has finished. If unset, the built-in expressions apply, or objects
 	// do not finish.
 	// +optional
 	// +k8s:optional
 	Finished *FinishedExpressions `json:"finished,omitempty"`
-	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace
-	// whose name is in it. If set, they must be complete: a rule with after: Unused deletes what is named nowhere. What an object names
-	// in annotations, and in fields whose names contain "secret", "configMap" or "credential", counts too.
+	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses every ConfigMap and Secret of its
+	// namespace whose name it contains. If set, they must be complete: a rule with after: Unused deletes ConfigMaps and Secrets that no object
+	// names. What an object names in annotations, and in fields whose names contain "secret", "configMap" or "credential", counts too.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
@@ -73,14 +73,14 @@ type ResourceLifecycleSpec struct {
 	NativeTTL string `json:"nativeTTL,omitempty"`
 	// dependents says when to delete an object whose controller is of this resource. With LeaveToOwner (the default),
 	// it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent,
-	// it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and
-	// never creates it again, but for those that needs names.
+	// it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and never creates
+	// it again, except objects that needs names.
 	// +optional
 	// +k8s:optional
 	// +default="LeaveToOwner"
 	Dependents LifecycleDependents `json:"dependents,omitempty"`
 	// needs is an expression for the names of what an object of the resource controls and still needs, with dependents: Independent: a
-	// string, or a list of strings. An empty string is no name. These are left to it. For example
+	// string, or a list of strings. An empty string is no name. These objects are left to their owner. For example
 	// "object.?status.active.orValue([]).map(run, run.name)". If unset, it needs nothing.
 	// +optional
 	// +k8s:optional
@@ -182,8 +182,8 @@ type ResourceLifecycleStatus struct {
 	// +k8s:minimum=0
 	Objects *int64 `json:"objects,omitempty"`
 
-	// unusedSince is when the first of the counts was made that have found no object since. It is not set while there are objects. Winnow
-	// never deletes a CustomResourceDefinition.
+	// unusedSince is the time of the first count that found no object. It is not set while there are objects. Winnow never deletes a
+	// CustomResourceDefinition.
 	// +optional
 	// +k8s:optional
 	// +k8s:opaqueType

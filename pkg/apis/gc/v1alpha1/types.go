@@ -66,9 +66,9 @@ type CleanupPolicySpec struct {
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// activeDeadline is how long Jobs and Pods that no rule matches may run, counted from their start, if they have no
-	// spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail
-	// with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// activeDeadline is the maximum run time, from start, of Jobs and Pods that no rule matches and that do not set
+	// spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself ends them, and they fail with
+	// DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
 	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
 	// +optional
 	// +k8s:optional
@@ -77,8 +77,18 @@ type CleanupPolicySpec struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	ActiveDeadline *TTL `json:"activeDeadline,omitempty"`
+	// serviceAccountName is the ServiceAccount of the namespace as which Winnow deletes and changes objects for this policy, so that the
+	// policy can do no more than this account. To set it, you need the verb "use" on that ServiceAccount. While the account does
+	// not exist or lacks a right, its objects are held as Unauthorized. If unset, the account that Winnow was started with applies
+	// (--default-service-account), or the rights of Winnow itself.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=253
+	// +k8s:format=k8s-long-name
+	// +k8s:validation:maxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
-	// has a vote where other policies match, so it keeps what it kept before.
+	// counts where other policies match, so it keeps what it kept before.
 	// +optional
 	// +k8s:optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -166,10 +176,11 @@ type ClusterCleanupPolicySpec struct {
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// activeDeadline is how long Jobs and Pods that no rule matches, and no policy of their namespace, may run, if they have
-	// no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they
-	// fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
-	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
+	// activeDeadline is the maximum run time, from start, of Jobs and Pods that neither a rule nor a policy of their
+	// namespace matches and that do not set spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself
+	// ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob,
+	// and for Pods without a controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends
+	// nothing.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -177,8 +188,18 @@ type ClusterCleanupPolicySpec struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	ActiveDeadline *TTL `json:"activeDeadline,omitempty"`
-	// suspend stops this policy: while it is true, the policy and its ceilings delete nothing, and it shows its due objects as
-	// held. It still has a vote where other policies match, so it keeps what it kept before. Its other guardrails apply.
+	// serviceAccountName is the name of a ServiceAccount. In each namespace, Winnow deletes and changes objects for this policy, and for its
+	// ceilings, as the ServiceAccount of that name in that namespace. To set it, you need the verb "use" on ServiceAccounts of that name in
+	// all namespaces. Where the account does not exist or lacks a right, objects are held as Unauthorized. If unset, the account that
+	// Winnow was started with applies (--default-service-account), or the rights of Winnow itself.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=253
+	// +k8s:format=k8s-long-name
+	// +k8s:validation:maxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// suspend stops this policy: while it is true, the policy and its ceilings delete nothing, and it shows its due objects as held. It still
+	// counts where other policies match, so it keeps what it kept before. Its other guardrails apply.
 	// +optional
 	// +k8s:optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -210,6 +231,11 @@ type Guardrails struct {
 	// +optional
 	// +k8s:optional
 	SuspendAll bool `json:"suspendAll,omitempty"`
+	// requireServiceAccount demands that every policy says as which ServiceAccount it acts. While it is true, the objects of a policy or
+	// ceiling without an account (serviceAccountName, or --default-service-account) are held as Unauthorized.
+	// +optional
+	// +k8s:optional
+	RequireServiceAccount bool `json:"requireServiceAccount,omitempty"`
 	// minTTL is the shortest time to keep an object after it finishes. No policy and no ceiling deletes it sooner, by time
 	// or by count. If maxTTL is smaller, minTTL applies. Kubernetes itself carries out spec.ttlSecondsAfterFinished of a
 	// Job, and minTTL cannot delay that.
@@ -320,9 +346,9 @@ type Capacity struct {
 	// +k8s:validation:minimum=1
 	// +k8s:validation:maximum=100
 	PercentOfQuota *int64 `json:"percentOfQuota,omitempty"`
-	// per says which objects count together: all in the Namespace (the default), those of one Owner (their controller), or
-	// those with the same value of a Label. Objects without a controller, or without the label, are neither counted nor
-	// limited.
+	// per says which objects count together: all objects in the Namespace (the default), all with the same Owner (their
+	// controller), or all with the same value of a Label. Objects without a controller, or without the label, are neither
+	// counted nor limited.
 	// +optional
 	// +k8s:optional
 	Per CapacityPer `json:"per,omitempty"`
@@ -368,7 +394,8 @@ type CleanupRule struct {
 	Name string `json:"name"`
 	// resources lists which resources the rule matches, as "resource.group": jobs.batch, pods, workflows.argoproj.io. If unset,
 	// jobs.batch and pods. Objects of other resources finish only if there is a lifecycle for the resource; see
-	// ResourceLifecycle. In a cluster policy, "*" as the only entry matches all resources that have a lifecycle.
+	// ResourceLifecycle. In a policy with serviceAccountName and in a cluster policy, "*" as the only entry matches all
+	// resources that have a lifecycle.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
@@ -415,9 +442,9 @@ type CleanupRule struct {
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// activeDeadline is how long Jobs and Pods that this rule matches may run, counted from their start, if they have no
-	// spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail
-	// with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// activeDeadline is the maximum run time, from start, of Jobs and Pods that this rule matches and that do not set
+	// spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself ends them, and they fail with
+	// DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
 	// controller. Write a duration of at least one second, for example "6h". A rule with only an activeDeadline deletes
 	// nothing.
 	// +optional
@@ -484,11 +511,11 @@ const (
 type After string
 
 const (
-	// AfterFinished is when the object finished.
+	// AfterFinished counts from when the object finished.
 	AfterFinished After = "Finished"
-	// AfterCreated is when the object was created.
+	// AfterCreated counts from when the object was created.
 	AfterCreated After = "Created"
-	// AfterUnused is when nothing referred to the object any more.
+	// AfterUnused counts from when nothing referred to the object any more.
 	AfterUnused After = "Unused"
 )
 
@@ -577,17 +604,16 @@ type CleanupPolicyStatus struct {
 	// +optional
 	// +k8s:optional
 	Candidates int64 `json:"candidates"`
-	// due is the number of candidates that are past their time and not yet gone, and of those that are held because nobody can
-	// tell their time, for example after an expression failed.
+	// due is the number of candidates that are due but still exist, or whose due time is unknown, for example because an expression failed.
 	// +optional
 	// +k8s:optional
 	Due int64 `json:"due"`
-	// held is the number of those counted in due that Winnow cannot delete now. The condition Ready says why.
+	// held is the number of due candidates that Winnow cannot delete now. The condition Ready says why.
 	// +optional
 	// +k8s:optional
 	Held int64 `json:"held"`
-	// holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation
-	// gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
+	// holds lists changes that made too many objects due at once and that wait for approval. A hold ends when the
+	// annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -595,7 +621,7 @@ type CleanupPolicyStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=id
 	Holds []PolicyHold `json:"holds,omitempty"`
-	// unlistedHolds is how many holds there are besides those that holds lists. They are listed as others end.
+	// unlistedHolds is how many more holds there are that holds does not list. They are listed when others end.
 	// +optional
 	// +k8s:optional
 	UnlistedHolds int64 `json:"unlistedHolds,omitempty"`
@@ -609,7 +635,7 @@ type CleanupPolicyStatus struct {
 	// +k8s:listMapKey=resource
 	Ceilings []CeilingStatus `json:"ceilings,omitempty"`
 	// namespaces counts the objects of a cluster policy by namespace. It lists up to 50 namespaces that have candidates:
-	// first those with the most due objects, then those with the most candidates.
+	// first the ones with the most due objects, then the ones with the most candidates.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -617,7 +643,7 @@ type CleanupPolicyStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=namespace
 	Namespaces []NamespaceStatus `json:"namespaces,omitempty"`
-	// unlistedNamespaces is how many more namespaces have candidates, besides those that namespaces lists.
+	// unlistedNamespaces is how many more namespaces have candidates that namespaces does not list.
 	// +optional
 	// +k8s:optional
 	UnlistedNamespaces int64 `json:"unlistedNamespaces,omitempty"`
@@ -672,7 +698,7 @@ type NamespaceStatus struct {
 	// +optional
 	// +k8s:optional
 	Due int64 `json:"due"`
-	// held is the number of those counted in due that Winnow cannot delete now.
+	// held is the number of these due candidates that Winnow cannot delete now.
 	// +optional
 	// +k8s:optional
 	Held int64 `json:"held"`
@@ -697,7 +723,7 @@ type PolicyHold struct {
 	// +listType=atomic
 	// +k8s:listType=atomic
 	Resources []string `json:"resources,omitempty"`
-	// objects is how many objects are due by the policy in the namespace.
+	// objects is how many objects the policy makes due in the namespace.
 	// +optional
 	// +k8s:optional
 	Objects int64 `json:"objects"`

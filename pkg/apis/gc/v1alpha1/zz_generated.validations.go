@@ -670,6 +670,40 @@ func Validate_CleanupPolicySpec(
 		errs = append(errs, fn(fldPath.Child("activeDeadline"), obj.ActiveDeadline, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupPolicySpec.ServiceAccountName
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 253); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupPolicySpec) *string {
+				return &oldObj.ServiceAccountName
+			})
+		errs = append(errs, fn(fldPath.Child("serviceAccountName"), &obj.ServiceAccountName, oldVal, oldObj != nil)...)
+	}
+
 	{ // field CleanupPolicySpec.Suspend
 		fn := func(
 			fldPath *field.Path,
@@ -1770,6 +1804,40 @@ func Validate_ClusterCleanupPolicySpec(
 		errs = append(errs, fn(fldPath.Child("activeDeadline"), obj.ActiveDeadline, oldVal, oldObj != nil)...)
 	}
 
+	{ // field ClusterCleanupPolicySpec.ServiceAccountName
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 253); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ClusterCleanupPolicySpec) *string {
+				return &oldObj.ServiceAccountName
+			})
+		errs = append(errs, fn(fldPath.Child("serviceAccountName"), &obj.ServiceAccountName, oldVal, oldObj != nil)...)
+	}
+
 	{ // field ClusterCleanupPolicySpec.Suspend
 		fn := func(
 			fldPath *field.Path,
@@ -2066,6 +2134,34 @@ func Validate_Guardrails(
 				return &oldObj.SuspendAll
 			})
 		errs = append(errs, fn(fldPath.Child("suspendAll"), &obj.SuspendAll, oldVal, oldObj != nil)...)
+	}
+
+	{ // field Guardrails.RequireServiceAccount
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *bool,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Guardrails) *bool {
+				return &oldObj.RequireServiceAccount
+			})
+		errs = append(errs, fn(fldPath.Child("requireServiceAccount"), &obj.RequireServiceAccount, oldVal, oldObj != nil)...)
 	}
 
 	{ // field Guardrails.MinTTL

@@ -93,7 +93,7 @@ func TestInvalidClusterPolicy(t *testing.T) {
 			func(s *gc.ClusterCleanupPolicySpec) {
 				s.Rules = []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourceAll}, ActiveDeadline: ttl("6h")}}
 			},
-			"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `give "*" a rule of its own`,
+			"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `move "*" to a separate rule`,
 		},
 		"minTTL": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.MinTTL = ttl(gc.TTLNever) },

@@ -58,7 +58,7 @@ func validateSecretConditions(rule *gc.CleanupRule, path *field.Path) field.Erro
 		e, err := expressions.Stored(c.Expression, expressions.Condition)
 		if err == nil && !e.ReadsMetadata() { // Otherwise validateConditions says so.
 			errs = append(errs, field.Invalid(path.Index(i).Child("expression"), c.Expression,
-				"may read only object.metadata: Winnow does not read the data of Secrets; give Secrets a rule of their own, or select them by label"))
+				"may read only object.metadata: Winnow does not read the data of Secrets; move Secrets to a separate rule, or select them by label"))
 		}
 	}
 	return errs

@@ -68,8 +68,8 @@ func validateLifecycleSpec(spec, old *gc.ResourceLifecycleSpec, path *field.Path
 	case spec.Finished != nil:
 		errs = append(errs, validateFinished(spec.Finished, old.Finished, path.Child("finished"))...)
 	case len(spec.References) == 0 && !independent:
-		errs = append(errs, field.Required(path.Child("finished"), "say when an object has finished, with references what it refers to, or with "+
-			"dependents: Independent that it does not need what it controls"))
+		errs = append(errs, field.Required(path.Child("finished"), "set finished (when an object has finished), "+
+			"references (what it refers to), or dependents: Independent (it does not need what it controls)"))
 	case spec.NativeTTL != "":
 		errs = append(errs, field.Forbidden(path.Child("nativeTTL"), "may be set only with finished"))
 	}

@@ -73,10 +73,10 @@ func TestLifecycles(t *testing.T) {
 		}, nil},
 		"nothing": {
 			func(l *gc.ResourceLifecycle) { l.Spec = gc.ResourceLifecycleSpec{} },
-			[]string{"spec.finished: Required value: say when an object has finished, with references what it refers to, or with dependents: Independent"},
+			[]string{"spec.finished: Required value: set finished (when an object has finished), references (what it refers to), or dependents: Independent"},
 		},
 		"nothing but a native TTL": {
-			func(l *gc.ResourceLifecycle) { l.Spec.Finished = nil }, []string{"spec.finished: Required value: say when"},
+			func(l *gc.ResourceLifecycle) { l.Spec.Finished = nil }, []string{"spec.finished: Required value: set finished"},
 		},
 		"references and a native TTL": {
 			func(l *gc.ResourceLifecycle) { l.Spec.Finished, l.Spec.References = nil, refs("'a'") },
@@ -84,7 +84,7 @@ func TestLifecycles(t *testing.T) {
 		},
 		"independent dependents alone": {
 			func(l *gc.ResourceLifecycle) { l.Spec = gc.ResourceLifecycleSpec{Dependents: gc.LifecycleIndependent} }, nil},
-		"independent dependents but for some": {func(l *gc.ResourceLifecycle) {
+		"independent dependents except some": {func(l *gc.ResourceLifecycle) {
 			l.Spec = gc.ResourceLifecycleSpec{Dependents: gc.LifecycleIndependent, Needs: "object.?status.active.orValue([]).map(a, a.name)"}
 		}, nil},
 		"needs that do not compile": {func(l *gc.ResourceLifecycle) {
@@ -141,7 +141,7 @@ func TestLifecycleNames(t *testing.T) {
 		"volumesnapshots.snapshot.storage.k8s.io": "",
 		"jobs.batch.volcano.sh":                   "",
 		"deployments.apps":                        "",
-		"events.example.com":                      "", // Not those of Kubernetes.
+		"events.example.com":                      "", // Custom resources, not the ones of Kubernetes.
 		"jobs":                                    `did you mean "jobs.batch"?`,
 		"job.batch":                               `did you mean "jobs.batch"?`,
 		"workflows.v1alpha1.argoproj.io":          `did you mean "workflows.argoproj.io"?`,

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -14,11 +15,20 @@ import (
 
 // Why gc.ResourceAll is refused.
 const (
-	allOfNamespace = "is allowed only in a rule of a ClusterCleanupPolicy, because it also names resources that are installed later; " +
-		"name each resource"
+	allWithoutAccount = "is allowed only in a policy with spec.serviceAccountName, or in a ClusterCleanupPolicy, because it also names " +
+		"resources that are installed later; name each resource, or an account that may delete them"
 	allInCeiling = "is not allowed in a ceiling, which counts each resource separately; name each resource"
 	allAndOthers = "must be the only entry, because it names all resources that have a lifecycle"
 )
+
+// noWildcard returns why the rules of a CleanupPolicy must not name gc.ResourceAll; empty if they may. With an account, the API server
+// asks at each DELETE whether the account may delete this resource.
+func noWildcard(spec *gc.CleanupPolicySpec) string {
+	if spec.ServiceAccountName != "" {
+		return ""
+	}
+	return allWithoutAccount
+}
 
 // resources returns the resources that a rule or a ceiling names, or the default. gc.ResourceAll names at least the default.
 func resources(named []string) sets.Set[string] {
@@ -29,29 +39,30 @@ func resources(named []string) sets.Set[string] {
 	return out
 }
 
-// refusalsAfter returns what refuses the resources of a rule.
-func refusalsAfter(after gc.After) func(string, *field.Path) *field.Error {
-	switch after {
-	case gc.AfterUnused:
-		return refuseUnlessUnused
-	case gc.AfterCreated:
-		return refuseResource
-	case gc.AfterFinished:
-	}
-	return refuseUnlessFinishing("set after: Created in the rule")
-}
-
-// refuseUnlessFinishing refuses Events too, and says what to do instead.
-func refuseUnlessFinishing(instead string) func(string, *field.Path) *field.Error {
+// refusalsBy returns what refuses the resources of a rule with a trigger.
+func refusalsBy(t *gc.Trigger) func(string, *field.Path) *field.Error {
 	return func(resource string, path *field.Path) *field.Error {
-		if resource == gc.ResourceEvents {
-			return field.Invalid(path, resource, "Events never finish; "+instead)
+		switch {
+		case t.CanName(resource):
+			return refuseResource(resource, path)
+		case len(t.Resources) == 0:
+			return field.Invalid(path, resource, neverFinish+"set after: Created in the rule")
 		}
-		return refuseResource(resource, path)
+		err := field.NotSupported(path, resource, t.Resources)
+		err.Detail += fmt.Sprintf("; only these %s; for other resources, leave out after", t.OnlyThese)
+		return err
 	}
 }
 
-var refuseInCeiling = refuseUnlessFinishing("a ceiling counts finished objects only")
+const neverFinish = "Events never finish; "
+
+// refuseInCeiling refuses what never finishes too.
+func refuseInCeiling(resource string, path *field.Path) *field.Error {
+	if !gc.TriggerOf(gc.AfterFinished).CanName(resource) {
+		return field.Invalid(path, resource, neverFinish+"a ceiling counts finished objects only")
+	}
+	return refuseResource(resource, path)
+}
 
 // refuseResource returns why no policy can name a resource; nil if one can.
 func refuseResource(resource string, path *field.Path) *field.Error {
@@ -59,16 +70,6 @@ func refuseResource(resource string, path *field.Path) *field.Error {
 		return field.Invalid(path, resource, reason)
 	}
 	return nil
-}
-
-// refuseUnlessUnused returns why a rule with after: Unused cannot name a resource; nil if it can.
-func refuseUnlessUnused(resource string, path *field.Path) *field.Error {
-	if gc.CanBeUnused(resource) {
-		return nil
-	}
-	err := field.NotSupported(path, resource, []string{gc.ResourceConfigMaps, gc.ResourceSecrets})
-	err.Detail += "; only these can be unused; for other resources, leave out after"
-	return err
 }
 
 // validateResources checks the resources of a rule or a ceiling. refuse checks one that is not gc.ResourceAll. If noWildcard is not empty,

@@ -59,8 +59,10 @@ func TestAllResources(t *testing.T) {
 	own := policy()
 	own.Spec.Rules = []gc.CleanupRule{all}
 	checkErrors(t, ValidateCleanupPolicy(own), []string{
-		`spec.rules[0].resources[0]: Invalid value: "*": is allowed only in a rule of a ClusterCleanupPolicy`,
+		`spec.rules[0].resources[0]: Invalid value: "*": is allowed only in a policy with spec.serviceAccountName, or in a ClusterCleanupPolicy`,
 	})
+	own.Spec.ServiceAccountName = "cleaner"
+	checkErrors(t, ValidateCleanupPolicy(own), nil)
 	checkErrors(t, ValidateClusterCleanupPolicy(clusterPolicy(func(s *gc.ClusterCleanupPolicySpec) { s.Rules = []gc.CleanupRule{all} })), nil)
 	checkErrors(t, ValidateClusterCleanupPolicy(clusterPolicy(func(s *gc.ClusterCleanupPolicySpec) {
 		s.Guardrails.Ceilings = []gc.Ceiling{{Resources: []string{"*"}, MaxObjects: number(5)}}

@@ -26,13 +26,13 @@ func ValidateCleanupPolicy(p *gc.CleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
 	errs = append(errs, validateTies("policies", p.ObjectMeta, metav1.ObjectMeta{}, meta)...)
-	return append(errs, validateSpec(&p.Spec, nil, allOfNamespace, field.NewPath("spec"))...)
+	return append(errs, validateSpec(&p.Spec, nil, noWildcard(&p.Spec), field.NewPath("spec"))...)
 }
 
 // ValidateCleanupPolicyUpdate checks a policy that replaces another; the generic registry checks its metadata.
 func ValidateCleanupPolicyUpdate(p, old *gc.CleanupPolicy) field.ErrorList {
 	errs := validateTies("policies", p.ObjectMeta, old.ObjectMeta, field.NewPath("metadata"))
-	return append(errs, validateSpec(&p.Spec, &old.Spec, allOfNamespace, field.NewPath("spec"))...)
+	return append(errs, validateSpec(&p.Spec, &old.Spec, noWildcard(&p.Spec), field.NewPath("spec"))...)
 }
 
 // validateTies refuses new finalizers and owners.
@@ -76,6 +76,7 @@ func validateSpec(spec, old *gc.CleanupPolicySpec, noWildcard string, path *fiel
 	}
 	errs = append(errs, validateCapacity(spec.Capacity, path.Child("capacity"))...)
 	errs = append(errs, validateDeadline(spec.ActiveDeadline, nil, path.Child("activeDeadline"))...)
+	errs = append(errs, validateAccount(spec.ServiceAccountName, path.Child("serviceAccountName"))...)
 	if tooMany := validateConditionCount(spec.Rules, path.Child("rules")); len(tooMany) > 0 {
 		return append(errs, tooMany...) // To compile thousands would take seconds.
 	}
@@ -106,21 +107,21 @@ func validateRuleName(name string, seen sets.Set[string], path *field.Path) fiel
 }
 
 func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard string, path *field.Path) field.ErrorList {
-	after, needsTTL := rulesAfter[rule.After]
-	errs := validateResources(rule.Resources, refusalsAfter(rule.After), noWildcard, path.Child("resources"))
+	trigger := gc.TriggerOf(rule.After)
+	errs := validateResources(rule.Resources, refusalsBy(trigger), noWildcard, path.Child("resources"))
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
 	errs = append(errs, validateConditions(rule.MatchConditions, accepted, path.Child("matchConditions"))...)
 	errs = append(errs, validateSecretConditions(rule, path.Child("matchConditions"))...)
 	if rule.TTL != nil {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
-	} else if needsTTL {
+	} else if !trigger.NeedsFinish() {
 		errs = append(errs, field.Required(path.Child("ttl"),
-			fmt.Sprintf("set how long to keep the objects after their %s; %s", after.event, gc.TTLExample)))
-	} else if rule.Capacity == nil && rule.ActiveDeadline == nil {
+			fmt.Sprintf("set how long to keep the objects after their %s; %s", trigger.Event, gc.TTLExample)))
+	} else if !rule.DoesSomething() {
 		errs = append(errs, field.Required(path.Child("ttl"),
 			`set ttl, capacity, activeDeadline or several of them: a rule does not inherit them from the defaults; `+gc.TTLExample+`, or "never"`))
 	}
-	errs = append(errs, validateAfter(rule, path)...)
+	errs = append(errs, validateRisk(rule, path)...)
 	errs = append(errs, validateCapacity(rule.Capacity, path.Child("capacity"))...)
 	errs = append(errs, validateDeadline(rule.ActiveDeadline, rule.Resources, path.Child("activeDeadline"))...)
 	if rule.PropagationPolicy == metav1.DeletePropagationOrphan {
@@ -132,33 +133,22 @@ func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard st
 	return errs
 }
 
-// rulesAfter says of rules that do not wait for the finish why they must say clearly which objects they delete.
-var rulesAfter = map[gc.After]struct{ why, event string }{
-	gc.AfterCreated: {"a rule with after: Created deletes objects whether they were ever used or not", "creation"},
-	gc.AfterUnused:  {"a rule with after: Unused deletes objects that something may use without a reference", "last use"},
-}
-
-// validateAfter checks a rule that deletes objects whether they have finished or not. It must say clearly which.
-func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
-	after, ok := rulesAfter[rule.After]
-	if !ok {
+// validateRisk checks a rule that deletes objects whether they have finished or not. It must say clearly which.
+func validateRisk(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
+	risk := gc.TriggerOf(rule.After).Risk
+	if risk == "" {
 		return nil
 	}
 	var errs field.ErrorList
 	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {
-		errs = append(errs, field.Required(path.Child("resources"), "name each resource: "+after.why))
+		errs = append(errs, field.Required(path.Child("resources"), "name each resource: "+risk))
 	}
 	if s := rule.Selector; len(rule.MatchConditions) == 0 && (s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0) {
-		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+after.why+
+		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+risk+
 			"; for example, matchLabels: {generated: \"true\"}"))
 	}
-	for _, other := range []struct {
-		name string
-		set  bool
-	}{{"outcome", rule.Outcome != ""}, {"capacity", rule.Capacity != nil}, {"activeDeadline", rule.ActiveDeadline != nil}} {
-		if other.set {
-			errs = append(errs, field.Forbidden(path.Child(other.name), "may be set only with after: Finished; write a rule of its own for it"))
-		}
+	for _, name := range rule.OnlyFinished() {
+		errs = append(errs, field.Forbidden(path.Child(name), "may be set only with after: Finished; move it to a separate rule"))
 	}
 	return errs
 }
@@ -209,7 +199,7 @@ func validateDeadline(d *gc.TTL, resources []string, path *field.Path) field.Err
 	for _, resource := range resources {
 		if !slices.Contains(gc.DefaultResources(), resource) {
 			return field.ErrorList{field.Invalid(path, *d, fmt.Sprintf(
-				"only Jobs and Pods have spec.activeDeadlineSeconds; give %q a rule of its own, without activeDeadline", resource))}
+				"only Jobs and Pods have spec.activeDeadlineSeconds; move %q to a separate rule without activeDeadline", resource))}
 		}
 	}
 	return nil

@@ -152,7 +152,7 @@ func TestInvalid(t *testing.T) {
 		},
 		"deadline of what has none": {
 			policy(rule("a", of("pods", "workflows.argoproj.io"), func(r *gc.CleanupRule) { r.ActiveDeadline = ttl("6h") })),
-			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `give "workflows.argoproj.io" a rule of its own`},
+			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `move "workflows.argoproj.io" to a separate rule`},
 		},
 		"after its creation, of any resource": {
 			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Resources = nil })),

@@ -22,7 +22,7 @@ const shortTTL = time.Minute
 // Warnings returns what is valid in a policy but probably not meant, each as "path: message".
 func Warnings(p *gc.CleanupPolicy) []string {
 	spec := field.NewPath("spec")
-	if decidesNothing(&p.Spec) {
+	if len(p.Spec.AllRules()) == 0 {
 		return warn(spec, "is empty, so the policy does nothing; set ttlAfterFinished, capacity or a rule")
 	}
 	return specWarnings(&p.Spec, spec)
@@ -32,7 +32,7 @@ func Warnings(p *gc.CleanupPolicy) []string {
 func ClusterWarnings(p *gc.ClusterCleanupPolicy) []string {
 	spec, defaults := field.NewPath("spec"), p.Spec.Defaults()
 	guardrails := p.Spec.Guardrails != nil && !apiequality.Semantic.DeepEqual(p.Spec.Guardrails, &gc.Guardrails{})
-	if decidesNothing(defaults) && !guardrails {
+	if len(defaults.AllRules()) == 0 && !guardrails {
 		return warn(
 			spec,
 			"has no defaults, rules or guardrails, so the policy does nothing; set ttlAfterFinished, capacity, a rule or guardrails",
@@ -55,10 +55,6 @@ func ClusterWarnings(p *gc.ClusterCleanupPolicy) []string {
 
 func warn(path *field.Path, format string, args ...any) []string {
 	return []string{path.String() + ": " + fmt.Sprintf(format, args...)}
-}
-
-func decidesNothing(spec *gc.CleanupPolicySpec) bool {
-	return spec.TTLAfterFinished == nil && spec.Capacity == nil && spec.ActiveDeadline == nil && len(spec.Rules) == 0
 }
 
 func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {

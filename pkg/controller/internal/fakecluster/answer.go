@@ -41,7 +41,7 @@ func (r Request) encode(object runtime.Object) ([]byte, error) {
 	return runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, kinds[0].GroupVersion()), object)
 }
 
-// contentType is that of the answer.
+// contentType is the content type of the answer.
 func (r Request) contentType() string {
 	if r.json {
 		return runtime.ContentTypeJSON
@@ -80,7 +80,7 @@ func answered(r *http.Request, request Request, code int, object runtime.Object)
 	return response(r, code, request.contentType(), io.NopCloser(bytes.NewReader(data))), err
 }
 
-// failed answers with an error, which is that of the server unless it says more.
+// failed answers with an error: with its status, or as forbidden if it has none.
 func failed(r *http.Request, request Request, err error) (*http.Response, error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -113,7 +113,7 @@ func (c *Cluster) React(r Reaction) {
 	c.reactions = slices.Insert(c.reactions, 0, r)
 }
 
-// Requests are those of a resource so far, but for streams that were refused.
+// Requests returns the requests for a resource so far, except streams that were refused.
 func (c *Cluster) Requests(resource string) []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,7 @@ func (c *Cluster) count(r Request, by int) {
 	c.watches[r.Resource] += by
 }
 
-// Set creates an object, or updates that of its name, in a new version.
+// Set creates an object, or updates the object of its name, in a new version.
 func (c *Cluster) Set(object runtime.Object) {
 	object = object.DeepCopyObject()
 	c.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 // effectiveAnswer is when an object may be deleted, and who decides. The reason is the one that it has once it is due.
@@ -20,12 +20,12 @@ type effectiveAnswer struct {
 	propagation metav1.DeletionPropagation
 }
 
-// effectiveAnswer applies everything that adjusts the answer, in the order of docs/semantics.md. An object without votes is never deleted,
-// unless a ceiling decides. A ceiling decides only as long as the policies do not want the object gone.
+// effectiveAnswer applies everything that adjusts the answer, in the order of docs/semantics.md. An object without matches is never
+// deleted, unless a ceiling decides. A ceiling decides only as long as the policies do not want the object gone.
 func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 	out := effectiveAnswer{moment: moment{never: true}}
-	if len(c.votes[f.UID]) > 0 {
-		out = c.latestVote(f)
+	if len(c.matches[f.UID]) > 0 {
+		out = c.latestMatch(f)
 		if f.NativeTTL != nil && f.Finished {
 			out.moment = moment{at: f.FinishedAt.Add(*f.NativeTTL)}
 		}
@@ -45,10 +45,10 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 	return out
 }
 
-// latestVote returns the latest answer of the votes, of equal ones the first.
-func (c *recomputation) latestVote(f *lifecycle.Fact) effectiveAnswer {
+// latestMatch returns the latest answer of the matches, of equal ones the first.
+func (c *recomputation) latestMatch(f *lifecycle.Fact) effectiveAnswer {
 	var out effectiveAnswer
-	for i, v := range c.votes[f.UID] {
+	for i, v := range c.matches[f.UID] {
 		m, reason := c.answerOf(v, f)
 		if i == 0 || out.before(m) {
 			out = effectiveAnswer{moment: m, policy: v.policy, by: v.policy.String() + " " + v.rule, reason: reason, propagation: v.propagation}
@@ -58,7 +58,7 @@ func (c *recomputation) latestVote(f *lifecycle.Fact) effectiveAnswer {
 }
 
 // answerOf returns the earlier of TTL and capacity, which deletes nothing before minAge.
-func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
+func (c *recomputation) answerOf(v match, f *lifecycle.Fact) (moment, string) {
 	since := c.endedAt(f)
 	switch v.after {
 	case gc.AfterCreated:
@@ -81,7 +81,7 @@ func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
 	return byTime, "Expired"
 }
 
-// annotations are the parsed annotations of an object; empty if the votes ignore annotations.
+// annotations are the parsed annotations of an object; empty if the matches ignore annotations.
 type annotations struct {
 	ttl       *gc.TTL
 	keepUntil time.Time
@@ -90,7 +90,7 @@ type annotations struct {
 
 func (c *recomputation) annotations(f *lifecycle.Fact) annotations {
 	var out annotations
-	if annotationMode(c.votes[f.UID]) == gc.AnnotationIgnore {
+	if annotationMode(c.matches[f.UID]) == gc.AnnotationIgnore {
 		return out
 	}
 	if f.TTL != nil {
@@ -112,11 +112,11 @@ func (c *recomputation) annotations(f *lifecycle.Fact) annotations {
 	return out
 }
 
-// annotated applies the annotations: the TTL extends the answer, or replaces it if all votes say Any; keep-until only extends it.
+// annotated applies the annotations: the TTL extends the answer, or replaces it if all matches say Any; keep-until only extends it.
 func (c *recomputation) annotated(f *lifecycle.Fact, m moment) moment {
 	own := c.annotations(f)
 	if own.ttl != nil {
-		if annotationMode(c.votes[f.UID]) == gc.AnnotationAny {
+		if annotationMode(c.matches[f.UID]) == gc.AnnotationAny {
 			m = after(c.sinceWhen(f), own.ttl)
 		} else {
 			m = later(m, after(c.sinceWhen(f), own.ttl))
@@ -156,7 +156,7 @@ func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 	} else {
 		m = later(m, moment{at: c.endedAt(f)})
 	}
-	marked := f.FirstSeen != nil || countsFromUse(c.votes[f.UID])
+	marked := f.FirstSeen != nil || countsFromUse(c.matches[f.UID])
 	if marked && !m.never && m.at.After(c.sinceWhen(f)) && m.at.After(f.FinishedAt) { // Rounded up.
 		m.at = m.at.Add(time.Second - 1).Truncate(time.Second)
 	}

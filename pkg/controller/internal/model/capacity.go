@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
-// recomputation is one recomputation of the world, with the vote of at most one Preview policy.
+// recomputation is one recomputation of the world, with the match of at most one Preview policy.
 type recomputation struct {
 	*World
-	votes map[types.UID][]vote
+	matches map[types.UID][]match
 	// pooled are, by object, the policies whose pools count it, and overLimit those whose pools are full of newer objects.
 	pooled    map[types.UID]map[PolicyRef]bool
 	overLimit map[types.UID]map[PolicyRef]bool
@@ -30,11 +30,11 @@ type recomputation struct {
 
 func (w *World) recomputation(previewed PolicyRef) *recomputation {
 	c := &recomputation{
-		World: w, votes: map[types.UID][]vote{}, pooled: map[types.UID]map[PolicyRef]bool{},
+		World: w, matches: map[types.UID][]match{}, pooled: map[types.UID]map[PolicyRef]bool{},
 		overLimit: map[types.UID]map[PolicyRef]bool{}, ceilings: map[types.UID]PolicyRef{},
 	}
 	for _, f := range w.Objects {
-		c.votes[f.UID] = w.votesOn(f, previewed)
+		c.matches[f.UID] = w.matchesOn(f, previewed)
 		c.pooled[f.UID], c.overLimit[f.UID] = map[PolicyRef]bool{}, map[PolicyRef]bool{}
 	}
 	c.countPools()
@@ -62,14 +62,14 @@ func (c *recomputation) keptByAnnotation(f *lifecycle.Fact) bool {
 	return moment{at: c.Now}.before(m)
 }
 
-// pool identifies the objects that count together: those of one resource and one key in one namespace that one rule votes on.
+// pool identifies the objects that count together: all that one rule matches on, with one resource and one key in one namespace.
 type pool struct {
 	policy                         PolicyRef
 	rule, resource, namespace, key string
 }
 
-// poolOf returns the pool of an object. It returns false if the vote has no capacity, or the object lacks the label or controller.
-func poolOf(v vote, f *lifecycle.Fact) (pool, bool) {
+// poolOf returns the pool of an object. It returns false if the match has no capacity, or the object lacks the label or controller.
+func poolOf(v match, f *lifecycle.Fact) (pool, bool) {
 	p := pool{policy: v.policy, rule: v.rule, resource: f.Resource, namespace: f.Namespace}
 	switch {
 	case v.capacity == nil:
@@ -92,7 +92,7 @@ func poolOf(v vote, f *lifecycle.Fact) (pool, bool) {
 func (c *recomputation) countPools() {
 	members, limits := map[pool][]*lifecycle.Fact{}, map[pool]int{}
 	for _, f := range c.Objects {
-		for _, v := range c.votes[f.UID] {
+		for _, v := range c.matches[f.UID] {
 			p, ok := poolOf(v, f)
 			if !ok || f.NativeTTL != nil || !c.counts(f) || c.keptByAnnotation(f) {
 				continue

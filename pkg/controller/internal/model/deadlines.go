@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 // changeOfDeadline returns the verdict if the deadline of an object is to be changed. ends is set if the new one ends the object at once.
@@ -20,8 +20,8 @@ func (c *recomputation) changeOfDeadline(f *lifecycle.Fact) (verdict, bool) {
 	switch {
 	case longest == 0:
 		v.Reason, v.By = "ActiveDeadlineWithdrawn", ""
-		if len(c.votes[f.UID]) > 0 {
-			decider := c.latestVote(f)
+		if len(c.matches[f.UID]) > 0 {
+			decider := c.latestMatch(f)
 			v.By, v.policy = decider.by, decider.policy
 		}
 	case !f.Deadline.StartedAt.IsZero():
@@ -40,16 +40,16 @@ func (c *recomputation) mayHaveDeadline(f *lifecycle.Fact) bool {
 		c.ownHold(f) == ""
 }
 
-// mayBecome reports whether the API server lets the deadline be changed to d: that of a Pod can be set and shortened.
+// mayBecome reports whether the API server lets the deadline be changed to d: a Pod's deadline can only be set and shortened.
 func mayBecome(f *lifecycle.Fact, d time.Duration) bool {
 	return f.Resource != gc.ResourcePods || f.Deadline.Set == 0 || d != 0 && d < f.Deadline.Set
 }
 
-// longestDeadline returns the longest deadline of the votes, of equal ones the first; zero if not all votes have one.
-func (c *recomputation) longestDeadline(f *lifecycle.Fact) (longest time.Duration, by vote) {
-	for _, v := range c.votes[f.UID] {
+// longestDeadline returns the longest deadline of the matches, of equal ones the first; zero if not all matches have one.
+func (c *recomputation) longestDeadline(f *lifecycle.Fact) (longest time.Duration, by match) {
+	for _, v := range c.matches[f.UID] {
 		if v.deadline == nil {
-			return 0, vote{}
+			return 0, match{}
 		}
 		if d := duration(*v.deadline); d > longest {
 			longest, by = d, v

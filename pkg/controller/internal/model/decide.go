@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 // verdict is an answer with the policy that decides.
@@ -38,6 +38,8 @@ func (c *recomputation) decide(f *lifecycle.Fact) verdict {
 		v.Action, v.Reason = held, "PolicyUnreadable"
 	case c.allSuspended(f.Namespace), c.suspended(v.policy):
 		v.Action, v.Reason = held, "Suspended"
+	case c.withoutAccount(f.Namespace, v.policy):
+		v.Action, v.Reason = held, "Unauthorized"
 	}
 	return v
 }
@@ -61,7 +63,7 @@ func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 		return say(Await, "Terminating", time.Time{})
 	case f.Failed != "", c.conditionFailed(f):
 		return say(Hold, "ExpressionError", time.Time{})
-	case len(c.votes[f.UID]) == 0 && !overCeiling:
+	case len(c.matches[f.UID]) == 0 && !overCeiling:
 		return say(Keep, "UnderCeiling", time.Time{})
 	case s.never:
 		return say(Keep, c.reasonForNever(f), time.Time{})
@@ -69,11 +71,11 @@ func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 	return c.decideCandidate(f, s, say)
 }
 
-// reasonForNever returns why an object is kept forever: OutsideCapacity if all votes that keep it limit the number of objects, and the pool
-// of one does not count it.
+// reasonForNever returns why an object is kept forever: OutsideCapacity if all matches that keep it limit the number of objects, and the
+// pool of one does not count it.
 func (c *recomputation) reasonForNever(f *lifecycle.Fact) string {
 	reason := "Never"
-	for _, v := range c.votes[f.UID] {
+	for _, v := range c.matches[f.UID] {
 		switch m, _ := c.answerOf(v, f); {
 		case !m.never:
 		case v.capacity == nil:
@@ -111,11 +113,11 @@ func (c *recomputation) ignored(f *lifecycle.Fact) string {
 	switch {
 	case c.namespaceForbids(f.Namespace) != "":
 		return c.namespaceForbids(f.Namespace)
-	case len(c.votes[f.UID]) == 0 && !c.hasCeiling(f):
+	case len(c.matches[f.UID]) == 0 && !c.hasCeiling(f):
 		return "NoPolicy"
-	case !f.Finished && f.Failed == "" && !countsFromCreation(c.votes[f.UID]) && !countsFromUse(c.votes[f.UID]):
+	case !f.Finished && f.Failed == "" && !countsFromCreation(c.matches[f.UID]) && !countsFromUse(c.matches[f.UID]):
 		return "NotFinished"
-	case countsFromUse(c.votes[f.UID]) && f.Usage.State == lifecycle.InUse:
+	case countsFromUse(c.matches[f.UID]) && f.Usage.State == lifecycle.InUse:
 		return "InUse"
 	case c.leftToOwner(f):
 		return "LeftToOwner"
@@ -173,11 +175,11 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 	return c.comesBack(f)
 }
 
-// comesBack returns why something would create the object again; empty if nothing would, or if all votes say to delete it all the same.
+// comesBack returns why something would create the object again; empty if nothing would, or if all matches say to delete it all the same.
 func (c *recomputation) comesBack(f *lifecycle.Fact) string {
-	votes := c.votes[f.UID]
+	matches := c.matches[f.UID]
 	switch {
-	case len(votes) > 0 && all(votes, func(v vote) bool { return v.deletesApplied }):
+	case len(matches) > 0 && all(matches, func(v match) bool { return v.deletesApplied }):
 		return ""
 	case f.Applied != "":
 		return "ManagedElsewhere"
@@ -189,12 +191,12 @@ func (c *recomputation) comesBack(f *lifecycle.Fact) string {
 
 // usageUnknown reports whether it matters what uses the object, and is not known.
 func (c *recomputation) usageUnknown(f *lifecycle.Fact) bool {
-	return countsFromUse(c.votes[f.UID]) && f.Usage.State == lifecycle.UsageUnknown
+	return countsFromUse(c.matches[f.UID]) && f.Usage.State == lifecycle.UsageUnknown
 }
 
 // conditionFailed reports whether it is not known which rule matches the object.
 func (c *recomputation) conditionFailed(f *lifecycle.Fact) bool {
-	return slices.ContainsFunc(c.votes[f.UID], func(v vote) bool { return v.failed })
+	return slices.ContainsFunc(c.matches[f.UID], func(v match) bool { return v.failed })
 }
 
 // unreadable reports whether a policy that may select objects of the namespace cannot be read. A cluster policy may select objects of the
@@ -225,5 +227,16 @@ func (w *World) allSuspended(namespace string) bool {
 func (w *World) suspended(ref PolicyRef) bool {
 	return slices.ContainsFunc(slices.Concat(w.namespaced(), w.clusterWide()), func(p policy) bool {
 		return p.ref == ref && p.spec.Suspend
+	})
+}
+
+// withoutAccount reports whether a policy has no ServiceAccount although a cluster policy requires one in the namespace. Nobody needs one
+// to take back a deadline.
+func (c *recomputation) withoutAccount(namespace string, ref PolicyRef) bool {
+	required := slices.ContainsFunc(c.enforcedIn(namespace), func(p policy) bool {
+		return p.cluster.Guardrails != nil && p.cluster.Guardrails.RequireServiceAccount
+	})
+	return required && slices.ContainsFunc(slices.Concat(c.namespaced(), c.clusterWide()), func(p policy) bool {
+		return p.ref == ref && p.spec.ServiceAccountName == ""
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 // There are only a few names, so that the same names occur together.
@@ -25,7 +25,7 @@ var (
 	DrawnNamespaces = []string{"n1", "n2", "n3"}
 	// drawnHomes has most objects in one namespace, so that pools fill.
 	drawnHomes = []string{"n1", "n2", "n1", "n3", "n1"}
-	// DrawnPolicies are the names of policies in each namespace, DrawnClusterPolicies those of cluster policies.
+	// DrawnPolicies are the names of policies in each namespace, DrawnClusterPolicies the names of cluster policies.
 	DrawnPolicies        = []string{"a", "b", "m"}
 	DrawnClusterPolicies = []string{"a", "k", "z"}
 	// DrawnQuotas are the names of quotas in each namespace.

@@ -171,10 +171,10 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 	if rarely(t, 3) {
 		g.MaxDeletionsPerMinute = new(pick[int64](t, 60, 1, 6000))
 	}
-	switch ceiling := func() *int64 { return new(pick[int64](t, 3, 0, 1, 5, 8)) }; pick(t, "none", "both", "apart", "Jobs", "Workflows") {
+	switch ceiling := func() *int64 { return new(pick[int64](t, 3, 0, 1, 5, 8)) }; pick(t, "none", "both", "separate", "Jobs", "Workflows") {
 	case "both":
 		g.Ceilings = []gc.Ceiling{{Resources: pick(t, drawnResources[0], drawnResources[3]), MaxObjects: ceiling()}}
-	case "apart":
+	case "separate":
 		g.Ceilings = []gc.Ceiling{
 			{Resources: drawnResources[2], MaxObjects: ceiling()},
 			{Resources: drawnResources[1], MaxObjects: ceiling()},

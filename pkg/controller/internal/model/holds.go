@@ -43,7 +43,7 @@ func (w *World) Deadlines() map[PolicyInNamespace][]types.UID {
 	return out
 }
 
-// NewlyDue counts the objects that a change makes due: those of after.DueBy that are not in before.DueBy. They include objects whose own
+// NewlyDue counts the objects that a change makes due: objects in after.DueBy that are not in before.DueBy. They include objects whose own
 // hold the change ended.
 func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 	was := map[types.UID]bool{}

@@ -4,7 +4,7 @@
 // Package model computes the answer for every object of a world from scratch, as docs/semantics.md explains it. It keeps no state, and
 // shares no code with the engine that it checks. Only tests import it.
 //
-// A recomputation goes over all objects in passes: which policies vote on them (votes.go), which of them are over a limit (capacity.go),
+// A recomputation goes over all objects in passes: which policies match them (matches.go), which of them are over a limit (capacity.go),
 // when each may be deleted (answer.go), and what follows from that now (decide.go).
 package model
 
@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 // World is everything that a decision depends on.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 // owner is what the controller of an object means for the object's deletion.
@@ -116,10 +116,10 @@ func (w *World) cronJobOf(f *lifecycle.Fact) owner {
 	return running
 }
 
-// leftToOwner reports whether the object is deleted with its owner. Without votes, it is left to an owner that has finished.
+// leftToOwner reports whether the object is deleted with its owner. Without matches, it is left to an owner that has finished.
 func (c *recomputation) leftToOwner(f *lifecycle.Fact) bool {
-	votes := c.votes[f.UID]
-	withOwner := len(votes) == 0 || slices.ContainsFunc(votes, func(v vote) bool { return v.withOwner })
+	matches := c.matches[f.UID]
+	withOwner := len(matches) == 0 || slices.ContainsFunc(matches, func(v match) bool { return v.withOwner })
 	state := c.ownerOf(f)
 	return state == running || (state == finished || state == doubtful) && withOwner
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 // worlds has a property tried on many of them.
@@ -256,7 +256,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Time alone makes nothing newly due by a change, and the order of deletion is that of the finish, but for what annotations keep.
+// Time alone makes nothing newly due by a change, and objects are deleted in the order in which they finished, except objects that
+// annotations keep.
 func TestNewlyDueAndOrder(t *testing.T) {
 	worlds(t, func(t *rapid.T, w *World) {
 		if n := NewlyDue(w, w); len(n) > 0 {

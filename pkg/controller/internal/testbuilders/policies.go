@@ -39,6 +39,12 @@ func (b *PolicyBuilder) Default(ttl gc.TTL) *PolicyBuilder {
 	return b
 }
 
+// Account sets spec.serviceAccountName.
+func (b *PolicyBuilder) Account(name string) *PolicyBuilder {
+	b.policy.Spec.ServiceAccountName = name
+	return b
+}
+
 // Preview sets the mode.
 func (b *PolicyBuilder) Preview() *PolicyBuilder { return b.Mode(gc.ModePreview) }
 

@@ -83,7 +83,7 @@ function ask(p) {
 }
 
 async function approve() {
-  const policy = asked; // A person may close the dialog and open that of another policy before the answer is there.
+  const policy = asked; // A person may close the dialog and open another policy before the answer is there.
   $("approve-confirm").disabled = true;
   try {
     await post("approve", { namespace: policy.namespace ?? "", name: policy.name, holds: mine(policy).map((hold) => hold.id) });

@@ -140,7 +140,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestAbsent: who asks for one object or resource, and does not get it, is told why. It does not depend on whether a hidden object exists.
+// TestAbsent: a request for one object or resource that is not answered says why. The answer does not depend on whether a hidden object
+// exists.
 func TestAbsent(t *testing.T) {
 	one := []gc.CleanupCandidate{{}}
 	for name, c := range map[string]struct {
@@ -289,7 +290,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPages: the token of a page is where it ends. Who asks without a limit is told that there are more.
+// TestPages: the token of a page is where it ends. A request without a limit learns that there are more.
 func TestPages(t *testing.T) {
 	next := gc.CandidatePosition{Namespace: "team-a", UID: "uid-1"}
 	r := request{namespace: "team-a", may: all, reader: fakeReader{page: gc.CandidatePage{Items: make([]gc.CleanupCandidate, 2), Next: &next}}}

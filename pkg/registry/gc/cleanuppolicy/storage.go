@@ -10,16 +10,11 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
-	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
 var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
@@ -43,33 +38,24 @@ var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
 		}},
 	},
 	Defaults: func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
-	Reach:    reach,
+	Reach:    policy.Reach,
+	Keeps:    policy.Reach,
+	Stops:    stops,
 	Warnings: validation.Warnings,
 	Named:    func(p *gc.CleanupPolicy) []policy.NamedResource { return policy.NamedByRules(&p.Spec) },
 }
 
-// reach returns the resources that the new or the old spec can delete. The old one counts too, because another rule or policy may delete
-// what the old spec kept.
-func reach(p, old *gc.CleanupPolicy) sets.Set[string] {
-	switch {
-	case old == nil:
-		return policy.Reach(&p.Spec)
-	case stops(p, old):
-		return nil
-	}
-	return policy.Reach(&p.Spec).Union(policy.Reach(&old.Spec))
+// stops reports whether the change only suspends the policy.
+func stops(spec, old *gc.CleanupPolicySpec) bool {
+	stopped := *old
+	stopped.Suspend = true
+	return spec.Suspend && apiequality.Semantic.DeepEqual(*spec, stopped)
 }
 
-// stops reports whether the change only suspends the policy, which needs no permissions on the objects.
-func stops(p, old *gc.CleanupPolicy) bool {
-	stopped := old.Spec
-	stopped.Suspend = true
-	return p.Spec.Suspend && apiequality.Semantic.DeepEqual(p.Spec, stopped)
-}
+// Config has what the registries of both kinds of policies need.
+type Config = policy.Config
 
 // NewStorage serves cleanuppolicies and their status. A negative mostPerNamespace means no limit.
-func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	forecast policy.Forecast, served policy.Served, checker *schemas.Checker, mostPerNamespace int,
-) (*policy.Storage, error) {
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, checker, nil, mostPerNamespace)
+func NewStorage(config Config, mostPerNamespace int) (*policy.Storage, error) {
+	return policy.NewStorage(kind, config, nil, mostPerNamespace)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// TestReach: who may delete Pods alone may not replace a rule that keeps Jobs.
+// TestReach: a user who may delete only Pods may not replace a rule that keeps Jobs.
 func TestReach(t *testing.T) {
 	never, hour, limit := gc.TTL("never"), gc.TTL("1h"), int64(3)
 	rule := func(resource string, ttl gc.TTL) gc.CleanupRule {
@@ -36,11 +36,7 @@ func TestReach(t *testing.T) {
 		"a change of what is kept": {spec: spec(rule(gc.ResourcePods, never)), old: spec(ofPods), want: both[1:]},
 		"to Preview":               {spec: &gc.CleanupPolicySpec{Mode: gc.ModePreview}, old: spec(keepJobs), want: both[:1]},
 	} {
-		var old *gc.CleanupPolicy
-		if tc.old != nil {
-			old = &gc.CleanupPolicy{Spec: *tc.old}
-		}
-		if got := sets.List(kind.Reach(&gc.CleanupPolicy{Spec: *tc.spec}, old)); !slices.Equal(got, tc.want) {
+		if got := sets.List(kind.Reached(tc.spec, tc.old)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: reaches %q, want %q", name, got, tc.want)
 		}
 	}

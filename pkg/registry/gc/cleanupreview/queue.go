@@ -18,7 +18,7 @@ const (
 	// waitMost bounds how long a review waits for others.
 	waitMost = 20 * time.Second
 	// waitingMost is how many reviews may wait: more would take the places of other writes in the server. mineMost is how many of them may
-	// be those of one user.
+	// belong to one user.
 	waitingMost, mineMost = 64, 8
 	// retryAfter is how many seconds a client whose review is refused should wait.
 	retryAfter = 5
@@ -35,7 +35,7 @@ type queue struct {
 	all     int // of waiting
 }
 
-// place is that of one review that waits. It receives nil when the review may run, or an error if the review lost its place.
+// place is the place of one review in the queue. It receives nil when the review may run, or an error if the review lost its place.
 type place struct{ answer chan error }
 
 func newQueue() *queue { return &queue{waiting: map[string][]*place{}} }
@@ -54,7 +54,7 @@ func (q *queue) enter(ctx context.Context, user string) (leave func(), err error
 	case <-ctx.Done():
 		err = q.giveUp(user, p, "the request ended before the review began")
 	case <-timeout.C:
-		err = q.giveUp(user, p, fmt.Sprintf("the review has waited for %s for those of others; try again", waitMost))
+		err = q.giveUp(user, p, fmt.Sprintf("the review waited %s for other reviews; try again", waitMost))
 	}
 	if err != nil {
 		return nil, err

@@ -13,15 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
-	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
 var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
@@ -52,17 +48,20 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 	},
 	Defaults:     func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicySpec { return p.Spec.Defaults() },
 	Reach:        reach,
+	Keeps:        keeps,
+	Stops:        stops,
 	ReachesNamed: reachesNamed,
 	Warnings:     validation.ClusterWarnings,
 	Named:        named,
 }
 
+// Config has what the registries of both kinds of policies need.
+type Config = policy.Config
+
 // NewStorage serves clustercleanuppolicies and their status.
-func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	forecast policy.Forecast, served policy.Served, checker *schemas.Checker, named policy.NamedResources,
-) (*policy.Storage, error) {
+func NewStorage(config Config, named policy.NamedResources) (*policy.Storage, error) {
 	const anyNumber = -1
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, checker, named, anyNumber)
+	return policy.NewStorage(kind, config, named, anyNumber)
 }
 
 func named(p *gc.ClusterCleanupPolicy) []policy.NamedResource {
@@ -75,25 +74,18 @@ func named(p *gc.ClusterCleanupPolicy) []policy.NamedResource {
 	return out
 }
 
-// reach returns the resources that the new or the old spec can delete. The old one counts too: other rules and policies may delete what it
-// kept, or what its guardrails kept.
-func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
-	switch {
-	case old == nil:
-		return reachOf(&p.Spec)
-	case stops(p, old):
-		return nil
+// keeps also returns what guardrails can keep.
+func keeps(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
+	kept := reach(spec)
+	if spec.Guardrails != nil {
+		kept.Insert(gc.DefaultResources()...)
 	}
-	reached := reachOf(&p.Spec).Union(reachOf(&old.Spec))
-	if old.Spec.Guardrails != nil {
-		reached.Insert(gc.DefaultResources()...)
-	}
-	return reached
+	return kept
 }
 
-// reachOf adds to the defaults and rules what guardrails can delete: ceilings delete objects, maxTTL shortens the answers of other
+// reach adds to the defaults and rules what guardrails can delete: ceilings delete objects, maxTTL shortens the answers of other
 // policies, and a higher holdAbove lets objects be deleted without approval.
-func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
+func reach(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
 	reached := policy.Reach(spec.Defaults())
 	if guardrails := spec.Guardrails; guardrails != nil {
 		for i := range guardrails.Ceilings {
@@ -108,33 +100,31 @@ func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
 
 // reachesNamed reports whether guardrails change what other policies delete: maxTTL shortens their answers, a higher holdAbove lets objects
 // be deleted without approval, and each guardrail of the old spec may have kept something.
-func reachesNamed(p, old *gc.ClusterCleanupPolicy) bool {
-	is := &p.Spec
-	if old == nil {
+func reachesNamed(is, was *gc.ClusterCleanupPolicySpec) bool {
+	if was == nil {
 		return is.Guardrails != nil && (is.Guardrails.MaxTTL != nil || is.Guardrails.HoldAbove != nil)
 	}
-	was := &old.Spec
-	if is.Guardrails == nil && was.Guardrails == nil || stops(p, old) {
+	if is.Guardrails == nil && was.Guardrails == nil || stops(is, was) {
 		return false
 	}
 	return is.Mode != was.Mode || !apiequality.Semantic.DeepEqual(is.NamespaceSelector, was.NamespaceSelector) ||
 		!apiequality.Semantic.DeepEqual(is.Guardrails, was.Guardrails)
 }
 
-// stops reports whether the change only suspends this policy or all policies, which needs no permissions on the objects.
-func stops(p, old *gc.ClusterCleanupPolicy) bool {
-	if (!p.Spec.Suspend || old.Spec.Suspend) && (!p.Spec.SuspendsAll() || old.Spec.SuspendsAll()) {
+// stops reports whether the change only suspends this policy or all policies.
+func stops(spec, old *gc.ClusterCleanupPolicySpec) bool {
+	if (!spec.Suspend || old.Suspend) && (!spec.SuspendsAll() || old.SuspendsAll()) {
 		return false
 	}
-	stopped := old.Spec.DeepCopy()
-	stopped.Suspend = stopped.Suspend || p.Spec.Suspend
-	if p.Spec.SuspendsAll() {
+	stopped := old.DeepCopy()
+	stopped.Suspend = stopped.Suspend || spec.Suspend
+	if spec.SuspendsAll() {
 		if stopped.Guardrails == nil {
 			stopped.Guardrails = &gc.Guardrails{}
 		}
 		stopped.Guardrails.SuspendAll = true
 	}
-	return apiequality.Semantic.DeepEqual(&p.Spec, stopped)
+	return apiequality.Semantic.DeepEqual(spec, stopped)
 }
 
 // suspended returns what is shown in the column Suspended: empty, true or all.

@@ -15,6 +15,13 @@ import (
 
 func ttl(s gc.TTL) *gc.TTL { return &s }
 
+func specOf(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicySpec {
+	if p == nil {
+		return nil
+	}
+	return &p.Spec
+}
+
 func TestReach(t *testing.T) {
 	of := func(rule gc.CleanupRule) *gc.ClusterCleanupPolicy {
 		return &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Rules: []gc.CleanupRule{rule}}}
@@ -58,7 +65,7 @@ func TestReach(t *testing.T) {
 		"stopped, and something else": {
 			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1m"), Guardrails: stop}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}}, want: both},
 	} {
-		got := sets.List(kind.Reach(&gc.ClusterCleanupPolicy{Spec: tc.spec}, tc.old))
+		got := sets.List(kind.Reached(&tc.spec, specOf(tc.old)))
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s: reaches %q, want %q", name, got, tc.want)
 		}
@@ -96,7 +103,7 @@ func TestReachesNamed(t *testing.T) {
 		"another rule":             {with(minTTL, all), rule, false},
 		"no guardrails":            {with(nil, all), with(nil, some), false},
 	} {
-		if got := kind.ReachesNamed(tc.is, tc.old); got != tc.want {
+		if got := kind.ReachesNamed(specOf(tc.is), specOf(tc.old)); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -54,7 +54,7 @@ func TestWarnings(t *testing.T) {
 		"a finish that does not fit":             {gc.ServedResource{}, lifecycle("object.x == 'a'", "object.key"), []string{"spec.finished.when does not fit the schema of runs.example.com: "}},
 		"a native TTL that does not fit":         {gc.ServedResource{}, withNative, []string{"spec.nativeTTL does not fit "}},
 		"references that do not fit":             {gc.ServedResource{}, lifecycle("", "object.key", "object.x", "object.y"), []string{"spec.references[1].names does not fit ", "spec.references[2].names does not fit "}},
-		"data goes along":                        {gc.ServedResource{TakesAlong: "their claims"}, lifecycle("object.key == 'a'"), []string{"whoever deletes objects of runs.example.com also deletes their claims"}},
+		"data goes along":                        {gc.ServedResource{TakesAlong: "their claims"}, lifecycle("object.key == 'a'"), []string{"deleting objects of runs.example.com also deletes their claims"}},
 		"no data goes by references":             {gc.ServedResource{TakesAlong: "their claims"}, lifecycle("", "object.key"), nil},
 		"not served":                             {gc.ServedResource{Missing: true}, lifecycle("", "object.x"), []string{"the cluster does not serve runs.example.com"}},
 		"not deleted":                            {refused, lifecycle("true"), []string{"the lifecycle " + scoped}},

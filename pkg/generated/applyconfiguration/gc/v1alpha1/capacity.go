@@ -20,9 +20,9 @@ type CapacityApplyConfiguration struct {
 	// percentOfQuota is how many objects to keep, as a percentage of what the smallest ResourceQuota in the namespace allows
 	// for "count/<resource>.<group>", rounded down. Without such a quota there is no limit.
 	PercentOfQuota *int64 `json:"percentOfQuota,omitempty"`
-	// per says which objects count together: all in the Namespace (the default), those of one Owner (their controller), or
-	// those with the same value of a Label. Objects without a controller, or without the label, are neither counted nor
-	// limited.
+	// per says which objects count together: all objects in the Namespace (the default), all with the same Owner (their
+	// controller), or all with the same value of a Label. Objects without a controller, or without the label, are neither
+	// counted nor limited.
 	Per *gcv1alpha1.CapacityPer `json:"per,omitempty"`
 	// labelKey is the label whose value decides which objects count together. It is required when per is "Label", and cannot
 	// be set otherwise.

@@ -25,13 +25,18 @@ type CleanupPolicySpecApplyConfiguration struct {
 	// capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts
 	// separately. If unset, there is no limit by count.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
-	// activeDeadline is how long Jobs and Pods that no rule matches may run, counted from their start, if they have no
-	// spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail
-	// with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// activeDeadline is the maximum run time, from start, of Jobs and Pods that no rule matches and that do not set
+	// spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself ends them, and they fail with
+	// DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
 	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
 	ActiveDeadline *gcv1alpha1.TTL `json:"activeDeadline,omitempty"`
+	// serviceAccountName is the ServiceAccount of the namespace as which Winnow deletes and changes objects for this policy, so that the
+	// policy can do no more than this account. To set it, you need the verb "use" on that ServiceAccount. While the account does
+	// not exist or lacks a right, its objects are held as Unauthorized. If unset, the account that Winnow was started with applies
+	// (--default-service-account), or the rights of Winnow itself.
+	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
-	// has a vote where other policies match, so it keeps what it kept before.
+	// counts where other policies match, so it keeps what it kept before.
 	Suspend *bool `json:"suspend,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly
 	// (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore
@@ -76,6 +81,14 @@ func (b *CleanupPolicySpecApplyConfiguration) WithCapacity(value *CapacityApplyC
 // If called multiple times, the ActiveDeadline field is set to the value of the last call.
 func (b *CleanupPolicySpecApplyConfiguration) WithActiveDeadline(value gcv1alpha1.TTL) *CleanupPolicySpecApplyConfiguration {
 	b.ActiveDeadline = &value
+	return b
+}
+
+// WithServiceAccountName sets the ServiceAccountName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccountName field is set to the value of the last call.
+func (b *CleanupPolicySpecApplyConfiguration) WithServiceAccountName(value string) *CleanupPolicySpecApplyConfiguration {
+	b.ServiceAccountName = &value
 	return b
 }
 

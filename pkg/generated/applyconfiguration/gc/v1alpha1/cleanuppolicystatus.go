@@ -23,23 +23,22 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// candidates is the number of objects that this policy decides for, including held ones.
 	Candidates *int64 `json:"candidates,omitempty"`
-	// due is the number of candidates that are past their time and not yet gone, and of those that are held because nobody can
-	// tell their time, for example after an expression failed.
+	// due is the number of candidates that are due but still exist, or whose due time is unknown, for example because an expression failed.
 	Due *int64 `json:"due,omitempty"`
-	// held is the number of those counted in due that Winnow cannot delete now. The condition Ready says why.
+	// held is the number of due candidates that Winnow cannot delete now. The condition Ready says why.
 	Held *int64 `json:"held,omitempty"`
-	// holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation
-	// gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
+	// holds lists changes that made too many objects due at once and that wait for approval. A hold ends when the
+	// annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
 	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
-	// unlistedHolds is how many holds there are besides those that holds lists. They are listed as others end.
+	// unlistedHolds is how many more holds there are that holds does not list. They are listed when others end.
 	UnlistedHolds *int64 `json:"unlistedHolds,omitempty"`
 	// ceilings shows how many objects each ceiling of a cluster policy counts, with one entry for each resource. In Preview
 	// mode, it shows what the ceilings would count.
 	Ceilings []CeilingStatusApplyConfiguration `json:"ceilings,omitempty"`
 	// namespaces counts the objects of a cluster policy by namespace. It lists up to 50 namespaces that have candidates:
-	// first those with the most due objects, then those with the most candidates.
+	// first the ones with the most due objects, then the ones with the most candidates.
 	Namespaces []NamespaceStatusApplyConfiguration `json:"namespaces,omitempty"`
-	// unlistedNamespaces is how many more namespaces have candidates, besides those that namespaces lists.
+	// unlistedNamespaces is how many more namespaces have candidates that namespaces does not list.
 	UnlistedNamespaces *int64 `json:"unlistedNamespaces,omitempty"`
 	// deleted is the number of objects that this policy deleted and that are confirmed gone. It can be too low after a
 	// change of leader.

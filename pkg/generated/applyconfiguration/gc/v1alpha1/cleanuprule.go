@@ -21,7 +21,8 @@ type CleanupRuleApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// resources lists which resources the rule matches, as "resource.group": jobs.batch, pods, workflows.argoproj.io. If unset,
 	// jobs.batch and pods. Objects of other resources finish only if there is a lifecycle for the resource; see
-	// ResourceLifecycle. In a cluster policy, "*" as the only entry matches all resources that have a lifecycle.
+	// ResourceLifecycle. In a policy with serviceAccountName and in a cluster policy, "*" as the only entry matches all
+	// resources that have a lifecycle.
 	Resources []string `json:"resources,omitempty"`
 	// selector selects objects by label. If unset, every object matches.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
@@ -43,9 +44,9 @@ type CleanupRuleApplyConfiguration struct {
 	TTL *gcv1alpha1.TTL `json:"ttl,omitempty"`
 	// capacity limits the number of objects that this rule decides for. Each resource counts separately.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
-	// activeDeadline is how long Jobs and Pods that this rule matches may run, counted from their start, if they have no
-	// spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail
-	// with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// activeDeadline is the maximum run time, from start, of Jobs and Pods that this rule matches and that do not set
+	// spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself ends them, and they fail with
+	// DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
 	// controller. Write a duration of at least one second, for example "6h". A rule with only an activeDeadline deletes
 	// nothing.
 	ActiveDeadline *gcv1alpha1.TTL `json:"activeDeadline,omitempty"`

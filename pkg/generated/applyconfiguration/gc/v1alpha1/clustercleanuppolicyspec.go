@@ -30,13 +30,19 @@ type ClusterCleanupPolicySpecApplyConfiguration struct {
 	// capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts
 	// separately. If unset, there is no limit by count.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
-	// activeDeadline is how long Jobs and Pods that no rule matches, and no policy of their namespace, may run, if they have
-	// no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they
-	// fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
-	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
+	// activeDeadline is the maximum run time, from start, of Jobs and Pods that neither a rule nor a policy of their
+	// namespace matches and that do not set spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself
+	// ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob,
+	// and for Pods without a controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends
+	// nothing.
 	ActiveDeadline *gcv1alpha1.TTL `json:"activeDeadline,omitempty"`
-	// suspend stops this policy: while it is true, the policy and its ceilings delete nothing, and it shows its due objects as
-	// held. It still has a vote where other policies match, so it keeps what it kept before. Its other guardrails apply.
+	// serviceAccountName is the name of a ServiceAccount. In each namespace, Winnow deletes and changes objects for this policy, and for its
+	// ceilings, as the ServiceAccount of that name in that namespace. To set it, you need the verb "use" on ServiceAccounts of that name in
+	// all namespaces. Where the account does not exist or lacks a right, objects are held as Unauthorized. If unset, the account that
+	// Winnow was started with applies (--default-service-account), or the rights of Winnow itself.
+	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
+	// suspend stops this policy: while it is true, the policy and its ceilings delete nothing, and it shows its due objects as held. It still
+	// counts where other policies match, so it keeps what it kept before. Its other guardrails apply.
 	Suspend *bool `json:"suspend,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly
 	// (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore
@@ -92,6 +98,14 @@ func (b *ClusterCleanupPolicySpecApplyConfiguration) WithCapacity(value *Capacit
 // If called multiple times, the ActiveDeadline field is set to the value of the last call.
 func (b *ClusterCleanupPolicySpecApplyConfiguration) WithActiveDeadline(value gcv1alpha1.TTL) *ClusterCleanupPolicySpecApplyConfiguration {
 	b.ActiveDeadline = &value
+	return b
+}
+
+// WithServiceAccountName sets the ServiceAccountName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccountName field is set to the value of the last call.
+func (b *ClusterCleanupPolicySpecApplyConfiguration) WithServiceAccountName(value string) *ClusterCleanupPolicySpecApplyConfiguration {
+	b.ServiceAccountName = &value
 	return b
 }
 

@@ -17,6 +17,9 @@ type GuardrailsApplyConfiguration struct {
 	// suspendAll stops all deletions in the selected namespaces while it is true, by any policy. It applies in Preview mode
 	// too.
 	SuspendAll *bool `json:"suspendAll,omitempty"`
+	// requireServiceAccount demands that every policy says as which ServiceAccount it acts. While it is true, the objects of a policy or
+	// ceiling without an account (serviceAccountName, or --default-service-account) are held as Unauthorized.
+	RequireServiceAccount *bool `json:"requireServiceAccount,omitempty"`
 	// minTTL is the shortest time to keep an object after it finishes. No policy and no ceiling deletes it sooner, by time
 	// or by count. If maxTTL is smaller, minTTL applies. Kubernetes itself carries out spec.ttlSecondsAfterFinished of a
 	// Job, and minTTL cannot delay that.
@@ -49,6 +52,14 @@ func Guardrails() *GuardrailsApplyConfiguration {
 // If called multiple times, the SuspendAll field is set to the value of the last call.
 func (b *GuardrailsApplyConfiguration) WithSuspendAll(value bool) *GuardrailsApplyConfiguration {
 	b.SuspendAll = &value
+	return b
+}
+
+// WithRequireServiceAccount sets the RequireServiceAccount field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RequireServiceAccount field is set to the value of the last call.
+func (b *GuardrailsApplyConfiguration) WithRequireServiceAccount(value bool) *GuardrailsApplyConfiguration {
+	b.RequireServiceAccount = &value
 	return b
 }
 

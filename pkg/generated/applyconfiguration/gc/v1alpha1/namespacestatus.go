@@ -16,7 +16,7 @@ type NamespaceStatusApplyConfiguration struct {
 	Candidates *int64 `json:"candidates,omitempty"`
 	// due is the number of these candidates that status.due counts.
 	Due *int64 `json:"due,omitempty"`
-	// held is the number of those counted in due that Winnow cannot delete now.
+	// held is the number of these due candidates that Winnow cannot delete now.
 	Held *int64 `json:"held,omitempty"`
 }
 

@@ -23,7 +23,7 @@ type PolicyHoldApplyConfiguration struct {
 	// resources lists the resources of the waiting objects, as "resource.group". To approve the hold, you need permission to
 	// list and delete them.
 	Resources []string `json:"resources,omitempty"`
-	// objects is how many objects are due by the policy in the namespace.
+	// objects is how many objects the policy makes due in the namespace.
 	Objects *int64 `json:"objects,omitempty"`
 	// why names the change that made them due.
 	Why *string `json:"why,omitempty"`

@@ -24,7 +24,7 @@ type ResourceLifecycleApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The name is the name of the resource, as "resource.group".
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says when the objects have finished, what they use, and whether they need what they control, or some of it.
+	// spec says when the objects have finished, what they use, and which of the objects that they control they still need.
 	Spec *ResourceLifecycleSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what Winnow observed.
 	Status *ResourceLifecycleStatusApplyConfiguration `json:"status,omitempty"`

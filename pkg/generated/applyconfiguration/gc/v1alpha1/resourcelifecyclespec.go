@@ -13,16 +13,16 @@ import (
 // with apply.
 //
 // ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control.
-// Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL,
-// with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object,
-// or has the wrong type, then Winnow does not delete the object.
+// Set at least one of finished, references and dependents: Independent. If you leave one unset, its built-in value applies. Expressions are
+// in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an
+// object, or has the wrong type, then Winnow does not delete the object.
 type ResourceLifecycleSpecApplyConfiguration struct {
 	// finished says whether, how and when an object has finished. If unset, the built-in expressions apply, or objects
 	// do not finish.
 	Finished *FinishedExpressionsApplyConfiguration `json:"finished,omitempty"`
-	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace
-	// whose name is in it. If set, they must be complete: a rule with after: Unused deletes what is named nowhere. What an object names
-	// in annotations, and in fields whose names contain "secret", "configMap" or "credential", counts too.
+	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses every ConfigMap and Secret of its
+	// namespace whose name it contains. If set, they must be complete: a rule with after: Unused deletes ConfigMaps and Secrets that no object
+	// names. What an object names in annotations, and in fields whose names contain "secret", "configMap" or "credential", counts too.
 	References []LifecycleReferenceApplyConfiguration `json:"references,omitempty"`
 	// nativeTTL is an expression for how long after its finish the object's own controller deletes the object: a duration, a
 	// number of seconds, a string such as "1h", or null if it does not. Winnow then deletes the object at that time too, if a
@@ -30,11 +30,11 @@ type ResourceLifecycleSpecApplyConfiguration struct {
 	NativeTTL *string `json:"nativeTTL,omitempty"`
 	// dependents says when to delete an object whose controller is of this resource. With LeaveToOwner (the default),
 	// it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent,
-	// it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and
-	// never creates it again, but for those that needs names.
+	// it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and never creates
+	// it again, except objects that needs names.
 	Dependents *gcv1alpha1.LifecycleDependents `json:"dependents,omitempty"`
 	// needs is an expression for the names of what an object of the resource controls and still needs, with dependents: Independent: a
-	// string, or a list of strings. An empty string is no name. These are left to it. For example
+	// string, or a list of strings. An empty string is no name. These objects are left to their owner. For example
 	// "object.?status.active.orValue([]).map(run, run.name)". If unset, it needs nothing.
 	Needs *string `json:"needs,omitempty"`
 }

@@ -21,8 +21,8 @@ type ResourceLifecycleStatusApplyConfiguration struct {
 	// objects is the number of objects of the resource in all namespaces, counted every five minutes. It is not set if Winnow may not list
 	// them.
 	Objects *int64 `json:"objects,omitempty"`
-	// unusedSince is when the first of the counts was made that have found no object since. It is not set while there are objects. Winnow
-	// never deletes a CustomResourceDefinition.
+	// unusedSince is the time of the first count that found no object. It is not set while there are objects. Winnow never deletes a
+	// CustomResourceDefinition.
 	UnusedSince *metav1.Time `json:"unusedSince,omitempty"`
 }
 

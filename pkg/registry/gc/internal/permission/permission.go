@@ -35,6 +35,18 @@ const (
 	Delete = "delete"
 )
 
+// accounts are namespaced, whichever namespaces the permission is for.
+const accounts = "serviceaccounts"
+
+// ToUse returns the permission to have a policy act as a ServiceAccount. Without a namespace, it is for the accounts of this name
+// everywhere.
+func ToUse(account, namespace string) Permission {
+	return Permission{Verb: VerbUse, Resource: accounts, Namespace: namespace, Name: account}
+}
+
+// VerbUse is the verb of ToUse.
+const VerbUse = "use"
+
 // ToDelete returns the permissions to list and delete all objects of resources in a namespace.
 func ToDelete(resources sets.Set[string], namespace string) sets.Set[Permission] {
 	all := sets.New[Permission]()
@@ -111,7 +123,7 @@ func (p Permission) String() string {
 	switch {
 	case p.Namespace != "":
 		line += " -n " + p.Namespace
-	case p.Name == "":
+	case p.Name == "" || p.Resource == accounts:
 		line += " --all-namespaces"
 	}
 	return line

@@ -28,10 +28,13 @@ type author struct {
 	freed     func(Policy) (sets.Set[string], error)
 	deadlines func(p, old Policy) sets.Set[string]
 	status    func(p Policy) *gc.CleanupPolicyStatus
+	// account returns the ServiceAccount that the policy names; empty if it names none.
+	account func(Policy) string
 }
 
 // check requires the permissions to list and delete everything that the policy reaches, if the spec changes, to patch what it gives a
-// deadline, and to approve the holds that it releases. A Preview policy needs them too, because it shows how many objects there are.
+// deadline, to use the account that it names, and to approve the holds that it releases. A Preview policy needs them too, because it
+// shows how many objects there are.
 func (a author) check(ctx context.Context, object, before runtime.Object) error {
 	p := object.(Policy)
 	old, _ := before.(Policy)
@@ -41,7 +44,16 @@ func (a author) check(ctx context.Context, object, before runtime.Object) error 
 		if err != nil {
 			return apierrors.NewServiceUnavailable(err.Error())
 		}
-		needed = permission.ToDelete(reached, p.GetNamespace())
+		account := a.account(p)
+		if account != "" && (old == nil || a.account(old) != account || len(reached) > 0) {
+			needed.Insert(permission.ToUse(account, p.GetNamespace()))
+		}
+		if account != "" && p.GetNamespace() != "" {
+			// Which resources this names changes with what is installed, so nobody can ask for each. The API server asks whether the account may
+			// delete them, and the author may use the account.
+			reached = reached.Difference(sets.New(gc.ResourceAll))
+		}
+		needed = needed.Union(permission.ToDelete(reached, p.GetNamespace()))
 		for resource := range reached.Intersection(a.deadlines(p, old)) {
 			needed.Insert(permission.Permission{Verb: "patch", Resource: resource, Namespace: p.GetNamespace()})
 		}
@@ -73,6 +85,8 @@ func (a author) demand(ctx context.Context, p Policy, needed sets.Set[permission
 			return !slices.ContainsFunc(missing, func(line string) bool { return !strings.HasPrefix(line, "kubectl auth can-i "+verb+" ") })
 		}
 		switch {
+		case only(permission.VerbUse):
+			return fmt.Sprintf("to have it act as ServiceAccount %q takes the verb %q on that account", a.account(p), permission.VerbUse)
 		case only(verbApprove):
 			return fmt.Sprintf("approving a hold needs the verb %q", verbApprove)
 		case only("patch"):

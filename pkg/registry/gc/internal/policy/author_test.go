@@ -39,9 +39,10 @@ func (a *asking) author() author {
 	freed := func(p Policy) (sets.Set[string], error) { return reach(p, nil) }
 	deadlines := func(p, _ Policy) sets.Set[string] { return Deadlines(&p.(*gc.CleanupPolicy).Spec) }
 	status := func(p Policy) *gc.CleanupPolicyStatus { return &p.(*gc.CleanupPolicy).Status }
+	account := func(p Policy) string { return p.(*gc.CleanupPolicy).Spec.ServiceAccountName }
 	return author{
 		permission.Checker{Authorizer: authorizer.AuthorizerFunc(a.authorize), Resource: gc.Resource("cleanuppolicies"), Noun: "policy"},
-		"CleanupPolicy", reach, freed, deadlines, status,
+		"CleanupPolicy", reach, freed, deadlines, status, account,
 	}
 }
 
@@ -135,7 +136,7 @@ func TestAuthor(t *testing.T) {
 	}
 }
 
-// TestAuthorOfARuleForAll: whoever names all resources needs the permissions on all of them, those of later groups too.
+// TestAuthorOfARuleForAll: an author who names all resources needs the permissions on all of them, in later groups too.
 func TestAuthorOfARuleForAll(t *testing.T) {
 	p := testpolicy.Stored()
 	p.Namespace, p.Spec.Rules[0].Resources, p.Spec.TTLAfterFinished = "", []string{gc.ResourceAll}, nil

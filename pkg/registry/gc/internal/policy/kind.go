@@ -23,14 +23,27 @@ type Kind[P Policy, S any] struct {
 
 	// Defaults returns the part of the spec that both kinds have.
 	Defaults func(P) *gc.CleanupPolicySpec
-	// Reach returns the resources of which objects may be deleted because p replaces old, which is nil for a new policy.
-	Reach func(p, old P) sets.Set[string]
-	// ReachesNamed reports whether p may also make other policies delete objects earlier, or objects that they kept: of every resource that
-	// they name. It is nil if a policy of this kind cannot.
-	ReachesNamed func(p, old P) bool
+	// Reach returns the resources whose objects a spec can delete, and Keeps those whose objects others may delete once it is replaced.
+	Reach, Keeps func(*S) sets.Set[string]
+	// Stops reports whether the change only suspends the policy or others, which needs no permissions on the objects.
+	Stops func(spec, old *S) bool
+	// ReachesNamed reports whether spec may also make other policies delete objects earlier, or objects that they kept: of every resource
+	// that they name. old is the spec that it replaces, or nil. ReachesNamed is nil if a policy of this kind cannot do that.
+	ReachesNamed func(spec, old *S) bool
 	Warnings     func(P) []string
 	// Named returns the resources that the policy names.
 	Named func(P) []NamedResource
+}
+
+// Reached returns the resources whose objects may be deleted because spec replaces old, which is nil for a new policy.
+func (k Kind[P, S]) Reached(spec, old *S) sets.Set[string] {
+	switch {
+	case old == nil:
+		return k.Reach(spec)
+	case k.Stops(spec, old):
+		return nil
+	}
+	return k.Reach(spec).Union(k.Keeps(old))
 }
 
 // complete adds what is the same for both kinds.
@@ -45,11 +58,8 @@ func (k Kind[P, S]) complete() object.Kind[P, S, gc.CleanupPolicyStatus] {
 // Reach returns the resources that the defaults and rules of a policy can delete.
 func Reach(spec *gc.CleanupPolicySpec) sets.Set[string] {
 	reached := sets.New[string]()
-	if spec.TTLAfterFinished != nil || spec.Capacity != nil || spec.ActiveDeadline != nil {
-		reached.Insert(gc.DefaultResources()...)
-	}
-	for i := range spec.Rules {
-		reached.Insert(Named(spec.Rules[i].Resources)...)
+	for _, r := range spec.AllRules() {
+		reached.Insert(Named(r.Resources)...)
 	}
 	return reached
 }
@@ -57,12 +67,9 @@ func Reach(spec *gc.CleanupPolicySpec) sets.Set[string] {
 // Deadlines returns the resources whose objects the defaults and rules of a policy can give a deadline.
 func Deadlines(spec *gc.CleanupPolicySpec) sets.Set[string] {
 	given := sets.New[string]()
-	if spec.ActiveDeadline != nil {
-		given.Insert(gc.DefaultResources()...)
-	}
-	for i := range spec.Rules {
-		if spec.Rules[i].ActiveDeadline != nil {
-			given.Insert(Named(spec.Rules[i].Resources)...)
+	for _, r := range spec.AllRules() {
+		if r.ActiveDeadline != nil {
+			given.Insert(Named(r.Resources)...)
 		}
 	}
 	return given

@@ -68,10 +68,10 @@ func TestNamed(t *testing.T) {
 				"write a ResourceLifecycle, or set after: Created",
 		}},
 		"takes data along": {p: kept(nil, "disks.example.com"), warnings: []string{
-			"spec.rules[1].resources[0]: whoever deletes objects of disks.example.com also deletes their claims; to keep these, do that",
+			"spec.rules[1].resources[0]: deleting objects of disks.example.com also deletes their claims; to keep these, do that",
 		}},
 		"would take data along": {p: kept(new(gc.TTLNever), "disks.example.com")},
-		"takes none of its own": {p: kept(new(gc.TTL("1h")), "widgets.example.com")},
+		"takes no data along":   {p: kept(new(gc.TTL("1h")), "widgets.example.com")},
 		"need not finish":       {p: created("endless.example.com")},
 		"a typo": {p: naming("widget.example.com"), warnings: []string{
 			`spec.rules[1].resources[0]: the cluster does not serve widget.example.com; this applies as soon as it does. Did you mean "widgets.example.com"?`,

@@ -30,24 +30,38 @@ type Storage struct {
 	Status   *object.StatusREST
 }
 
-// NewStorage returns both over one store. The authorizer answers what authors of policies may delete themselves. The clock is for the
-// times in tables. The forecast, what the cluster serves, the checker of schemas and what policies name may be nil. A namespace can have at
-// most so many policies; a negative number means no limit.
-func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
-	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, checker *schemas.Checker,
-	named NamedResources, most int,
-) (*Storage, error) {
-	if served == nil {
-		served = func(string) gc.ServedResource { return gc.ServedResource{} }
+// Config has what the storages of both kinds need. Forecast, Served and Checker may be nil.
+type Config struct {
+	Scheme  *runtime.Scheme
+	Options generic.RESTOptionsGetter
+	// Authorizer answers what authors of policies may delete themselves.
+	Authorizer authorizer.Authorizer
+	// Clock is for the times in tables.
+	Clock clock.PassiveClock
+
+	Forecast Forecast
+	Served   Served
+	Checker  *schemas.Checker
+}
+
+// NewStorage returns both over one store. What policies name may be nil. A namespace can have at most so many policies; a negative number
+// means no limit.
+func NewStorage[P Policy, S any](kind Kind[P, S], c Config, named NamedResources, most int) (*Storage, error) {
+	if c.Served == nil {
+		c.Served = func(string) gc.ServedResource { return gc.ServedResource{} }
 	}
-	policies, status, err := object.NewStorage(kind.complete(), scheme, options, clock)
+	policies, status, err := object.NewStorage(kind.complete(), c.Scheme, c.Options, c.Clock)
 	if err != nil {
 		return nil, err
 	}
 	reach := func(p, old Policy) (sets.Set[string], error) {
-		before, _ := old.(P) // nil for a new policy
-		reached := kind.Reach(p.(P), before)
-		if named == nil || kind.ReachesNamed == nil || !kind.ReachesNamed(p.(P), before) {
+		spec := kind.Spec(p.(P))
+		var replaced *S // nil for a new policy
+		if before, ok := old.(P); ok {
+			replaced = kind.Spec(before)
+		}
+		reached := kind.Reached(spec, replaced)
+		if named == nil || kind.ReachesNamed == nil || !kind.ReachesNamed(spec, replaced) {
 			return reached, nil
 		}
 		others, err := named()
@@ -69,21 +83,24 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		}
 		return given
 	}
-	resources := namesResources{served, kind.Name, func(p Policy) []NamedResource { return kind.Named(p.(P)) }}
-	statusOf := func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }
+	resources := namesResources{c.Served, kind.Name, func(p Policy) []NamedResource { return kind.Named(p.(P)) }}
+	author := author{
+		permission.Checker{Authorizer: c.Authorizer, Resource: gc.Resource(kind.Resource), Noun: "policy"},
+		kind.Name, reach, freed, deadlines,
+		func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) },
+		func(p Policy) string { return kind.Defaults(p.(P)).ServiceAccountName },
+	}
 	return &Storage{
 		Policies: &REST{
 			REST: policies, limit: &limit{most, kind.Name, policies.Store.List, keymutex.NewHashed(lockedAtOnce)},
-			forecast: forecast,
+			forecast: c.Forecast,
 			advise: func(ctx context.Context, p Policy) []string {
-				misfits := checker.Misfits(ctx, conditionsOf(kind.Defaults(p.(P)))...)
-				return slices.Concat(kind.Warnings(p.(P)), resources.warnings(p), misfits)
+				misfits := c.Checker.Misfits(ctx, conditionsOf(kind.Defaults(p.(P)))...)
+				rights := author.accountWarnings(ctx, p, kind.Reach(kind.Spec(p.(P))), deadlines(p, nil))
+				return slices.Concat(kind.Warnings(p.(P)), resources.warnings(p), rights, misfits)
 			},
-			named: resources,
-			author: author{
-				permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "policy"},
-				kind.Name, reach, freed, deadlines, statusOf,
-			},
+			named:  resources,
+			author: author,
 		},
 		Status: status,
 	}, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 )
 
-// columns returns those of policies, with the ones of the kind after the mode.
+// columns returns the columns of policies, with the columns of the kind after the mode.
 func columns[P Policy, S any](kind Kind[P, S]) []object.Column[P] {
 	type definition = metav1.TableColumnDefinition
 	column := func(d definition, cell func(P, time.Time) any) object.Column[P] {
@@ -33,7 +33,7 @@ func columns[P Policy, S any](kind Kind[P, S]) []object.Column[P] {
 		column(definition{Name: "Candidates", Type: "integer", Description: "Objects that the policy decides for."},
 			func(p P, _ time.Time) any { return status(p).Candidates }),
 		column(definition{Name: "Due", Type: "integer",
-			Description: "Candidates that are past their time and not yet gone, or held because nobody can tell their time."},
+			Description: "Candidates that are due but still exist, or whose due time is unknown."},
 			func(p P, _ time.Time) any { return status(p).Due }),
 		column(definition{Name: "Deleted", Type: "integer", Description: "Objects confirmed gone after a delete by the policy."},
 			func(p P, _ time.Time) any { return status(p).Deleted }),

@@ -19,7 +19,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 20, 0, 0, 0, time.UTC)
 
-// testKind has no columns of its own. What the kinds differ in is tested with them.
+// testKind adds no columns. Each kind tests where it differs.
 var testKind = Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
 	Kind: object.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec, gc.CleanupPolicyStatus]{
 		Status: func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },

@@ -1,0 +1,60 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decide
+
+import (
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/limits"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// Resolve matches a record, and combines the matches on it. Each match says whether its pool counts the record, and whether the record is
+// over the limit.
+func (dec *Decider) Resolve(rec *memory.Record) policy.Effective {
+	dec.Match(rec)
+	next := 0
+	for _, matches := range [][]policy.Match{dec.Asked.Matches.Enforced, dec.Asked.Matches.Previews} {
+		for i := range matches {
+			matches[i].Counted, matches[i].Over = limits.InPool(rec, matches[i], &next)
+		}
+	}
+	return policy.Resolve(dec.Object(rec), dec.Asked.Matches.Enforced)
+}
+
+// LimitsOn returns the ceilings and guardrails that apply to the matched record.
+func (dec *Decider) LimitsOn(rec *memory.Record) policy.Limits {
+	over, suspended := limits.OverCeilings(rec)
+	return policy.Limits{Counted: limits.HasCeiling(rec.NS, rec.Resource), Over: over, OverSuspended: suspended, Bounds: &rec.NS.Bounds}
+}
+
+// Decide returns who decides for a record, and what, before holds are applied.
+func (dec *Decider) Decide(rec *memory.Record, now time.Time) (policy.Resolution, policy.Decision) {
+	if reason := rec.NS.Excluded(); reason != "" {
+		return policy.Resolution{}, policy.Decision{Action: policy.Ignore, Reason: reason}
+	}
+	effective := dec.Resolve(rec)
+	r, d := effective.Decide(dec.LimitsOn(rec), now)
+	return r, WithOverSince(rec, d)
+}
+
+// WithOverSince returns d with the time since which the record is over a limit, if the record is due because of that.
+func WithOverSince(rec *memory.Record, d policy.Decision) policy.Decision {
+	if memory.ByLimit(d.Reason) {
+		if over := rec.OverSince(); over.After(d.At) {
+			d.At = over
+		}
+	}
+	return d
+}
+
+// DecideWithoutQuotas returns the decision of the policies for a record if percentOfQuota limits nothing. A ceiling does not decide instead
+// of them, because with quotas the policies may want the record deleted.
+func (dec *Decider) DecideWithoutQuotas(rec *memory.Record, effective *policy.Effective, now time.Time) policy.Decision {
+	on := dec.LimitsOn(rec)
+	on.QuotasInDoubt, on.Over = true, nil
+	_, d := effective.Decide(on, now)
+	return WithOverSince(rec, d)
+}

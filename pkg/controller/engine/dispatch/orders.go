@@ -1,0 +1,184 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/decide"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// Take returns the order for the next delete; false if there is none, or if memory is not known to be fresh.
+func (disp *Dispatch) Take(now time.Time) (*deletion.Order, bool) {
+	for disp.Fresh.Allows(now) {
+		rec, ok := disp.Queue.Pop(now, disp.MustWait)
+		if !ok {
+			break
+		}
+		ns := rec.NS
+		if disp.mustExpireFirst(rec, now) {
+			disp.Queue.Push(&ns.Queue, rec)
+			break // The caller calls Expire before the next Take, because Next has passed.
+		}
+		if ns.Bounds.PerMinute != math.MaxInt && !ns.Queue.PaceAllows(now) {
+			disp.Queue.Push(&ns.Queue, rec)
+			disp.Queue.Rest(&ns.Queue)
+			disp.Invalidate(ns)
+			continue
+		}
+		order, ok := disp.newOrder(rec, now)
+		if !ok { // The clock was set back after the record was queued: it is not due any more, and has no timer. Step sets one.
+			disp.Touch(rec)
+			continue
+		}
+		ns.Queue.Spend(ns.Bounds.PerMinute, now)
+		rec.EnsureExtra().InFlight = order
+		disp.InFlight[order] = rec
+		return order, true
+	}
+	return nil, false
+}
+
+// mustExpireFirst reports whether a ceiling decides for a record while timers wait for Expire: annotations that keep other objects under
+// the ceiling may have ended, so that the record may no longer be above the ceiling.
+func (disp *Dispatch) mustExpireFirst(rec *memory.Record, now time.Time) bool {
+	next, ok := disp.Timers.Next()
+	return rec.Rule == nil && ok && !next.After(now)
+}
+
+// newOrder decides for a record again, and returns the order for its present state; false if the record must not be deleted now.
+func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Order, bool) {
+	r, d := disp.Decide(rec, now)
+	if d = disp.ApplyHolds(rec, r, d, now); !d.Ready() {
+		return nil, false
+	}
+	kind, err := disp.Table.For(rec.Resource)
+	if err != nil {
+		return nil, false // HoldDelete holds the record.
+	}
+	effective := disp.Resolve(rec)
+	after, _ := effective.Since()
+	order := &deletion.Order{
+		Kind: kind, Reason: d.Reason, After: after, Native: r.Native,
+		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(),
+		Account: disp.Account(r.Policy), Propagation: r.Propagation, Due: d.At,
+		Until:      disp.Fresh.Until(),
+		Conditions: rec.NS.Conditions[rec.Resource],
+		Reread:     rec.Extra != nil && rec.Extra.Retry.NeedsGet(rec.ResourceVersion),
+	}
+	if d.Action == policy.SetDeadline {
+		order.Deadline, order.Due = &d.Deadline, time.Time{}
+	}
+	return order, true
+}
+
+// Renew returns the order for the state that is known now, like Retake.
+func (disp *Dispatch) Renew(o *deletion.Order, now time.Time) (*deletion.Order, bool) {
+	rec := disp.InFlight[o]
+	if rec == nil || rec.Removed() || !disp.Fresh.Allows(now) || disp.Unsettled(rec.NS) || disp.mustExpireFirst(rec, now) {
+		return nil, false
+	}
+	order, ok := disp.newOrder(rec, now)
+	if !ok {
+		return nil, false
+	}
+	delete(disp.InFlight, o)
+	disp.Overtaken.Delete(o)
+	disp.InFlight[order], rec.Extra.InFlight = rec, order
+	return order, true
+}
+
+// Release ends an order for which no DELETE was sent.
+func (disp *Dispatch) Release(o *deletion.Order, now time.Time) {
+	disp.EndOrder(o, deletion.Result{Outcome: deletion.Released, NotSent: true}, now)
+}
+
+// EndOrder records the result of an order, touches its record, and returns the new state of the object; nil if the result has none.
+func (disp *Dispatch) EndOrder(o *deletion.Order, result deletion.Result, now time.Time) (changed *lifecycle.Fact) {
+	rec := disp.InFlight[o]
+	if rec == nil {
+		return nil
+	}
+	result = disp.StillHolds(o, result)
+	RecordResult(rec, o, result, now)
+	if result.NotSent {
+		disp.Queue.GiveBack(&rec.NS.Queue, rec.NS.Bounds.PerMinute)
+	}
+	// The object may have gone, or its resource may no longer be observed, before the answer came. Only the former is counted.
+	if rec.Extra.RemovedInFlight && rec.Extra.Accepted == o {
+		disp.CountDeletion(o, now)
+	}
+	delete(disp.InFlight, o)
+	rec.Extra.InFlight = nil
+	if o.Deadline != nil && result.Outcome == deletion.Accepted {
+		disp.gone = append(disp.gone, deletion.Gone{Order: o, At: now})
+		disp.MarkUnwritten(o.Policy.Namespace)
+		changed = result.Changed
+	}
+	disp.Effects.Due = true
+	if rec.Removed() {
+		return nil
+	}
+	disp.Touch(rec)
+	return changed
+}
+
+// RecordResult notes the result of an order, which decides when the next delete of the object may be sent.
+func RecordResult(rec *memory.Record, o *deletion.Order, result deletion.Result, now time.Time) {
+	switch result.Outcome {
+	case deletion.Accepted:
+		if o.Deadline == nil {
+			rec.Extra.Accepted = o
+		}
+	case deletion.Released:
+	case deletion.NotFound:
+		rec.Extra.NotFound = true
+	case deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
+		rec.Extra.Retry.Failed(result, o.Fact.ResourceVersion, rec.ResourceVersion, now)
+	}
+}
+
+// CountDeletion counts a deletion by Winnow whose object is gone.
+func (disp *Dispatch) CountDeletion(o *deletion.Order, now time.Time) {
+	disp.gone = append(disp.gone, deletion.Gone{Order: o, At: now})
+	if ps := disp.PolicyState(o.Policy); ps != nil && ps.Stored.UID == o.PolicyUID {
+		at := metav1.NewTime(now)
+		ps.Deleted, ps.LastDeletion = ps.Deleted+1, &at
+	}
+	disp.MarkUnwritten(o.Policy.Namespace)
+	disp.Effects.Due = true
+}
+
+// TakeGone returns the deletions whose objects have gone, and the changes of deadlines that were accepted, since the last call.
+func (disp *Dispatch) TakeGone() []deletion.Gone {
+	out := disp.gone
+	disp.gone = nil
+	return out
+}
+
+// Next returns the earliest time at which Expire or Take has something to do; false if there is none.
+func (disp *Dispatch) Next() (time.Time, bool) {
+	var next decide.Earliest
+	for _, first := range []func() (time.Time, bool){disp.Watches.Next, disp.Timers.Next, disp.Queue.Next} {
+		if at, ok := first(); ok {
+			next.AddTime(at)
+		}
+	}
+	return next.At, !next.At.IsZero()
+}
+
+// NeedsRead reports whether anything must be deleted by a given time or is being deleted, or whether everything is held for a reason that
+// a consistent read can end.
+func (disp *Dispatch) NeedsRead(by time.Time) bool {
+	next, ok := disp.Timers.Next()
+	return disp.Queue.Waiting() > 0 || len(disp.InFlight) > 0 || ok && !next.After(by) ||
+		disp.Fresh.ClockDoubt() != "" || disp.Fresh.Unconfirmed() != ""
+}

@@ -1,0 +1,228 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// AssessPending assesses the changes for which all objects are known.
+func (g *Gate) AssessPending(now time.Time) {
+	if g.Pending.Len() == 0 {
+		return
+	}
+	if ready := g.takeAssessable(); len(ready) > 0 {
+		g.assess(ready, now)
+		g.TouchHolds(slices.Collect(maps.Keys(ready)))
+	}
+}
+
+// ListedOne says that one more namespace was listed. A change of a cluster policy waits until all of its namespaces are listed, and
+// AssessPending should not look at all of them after each one.
+func (g *Gate) ListedOne(ns *memory.Namespace) {
+	b := g.blocking
+	if b == nil || b == ns || !g.Pending.Has(b) || !b.Known || g.Unlisted(b) == "" || !sharesAllOf(b, ns) {
+		g.Touched.Assessable = true
+	}
+}
+
+// sharesAllOf reports whether the namespace has all changes and all ceilings of another one, so that everything that waits for the other
+// namespace waits for this one too. The other namespace must have a change.
+func sharesAllOf(ns *memory.Namespace, other *memory.Namespace) bool {
+	for _, c := range other.Changes {
+		if !ns.Changes.Has(c.ID) {
+			return false
+		}
+	}
+	return len(other.Changes) > 0 && sets.New(ns.Ceilings...).HasAll(other.Ceilings...)
+}
+
+// takeAssessable clears the changes that can be assessed, and returns them by namespace. A change is assessed in all of its namespaces at
+// once, so it waits until all of them are complete, and until all namespaces that share a ceiling with them are.
+func (g *Gate) takeAssessable() map[*memory.Namespace]approval.Changes {
+	unfinished := sets.New[string]()
+	g.blocking = nil
+	for ns := range g.Pending {
+		if g.Complete(ns) || !ns.Known { // In an unknown namespace nothing becomes due, and it may stay unknown for ever.
+			continue
+		}
+		g.blocking = ns
+		for _, c := range ns.Changes {
+			unfinished.Insert(c.ID)
+		}
+	}
+	unknown := g.incompleteCeilings()
+	ready := map[*memory.Namespace]approval.Changes{}
+	for ns := range g.Pending {
+		shared := slices.ContainsFunc(ns.Changes, func(c approval.Change) bool { return unfinished.Has(c.ID) })
+		if g.Complete(ns) && !shared && !unknown.HasAny(ns.Ceilings...) {
+			ready[ns] = ns.Changes
+		}
+	}
+	for ns := range ready {
+		g.ClearChanges(ns)
+	}
+	return ready
+}
+
+// incompleteCeilings returns the ceilings of pending namespaces under which not all objects are known.
+func (g *Gate) incompleteCeilings() sets.Set[*memory.Ceiling] {
+	out, asked := sets.New[*memory.Ceiling](), sets.New[*memory.Ceiling]()
+	for ns := range g.Pending {
+		asked.Insert(ns.Ceilings...)
+	}
+	if len(asked) == 0 {
+		return out
+	}
+	for _, ns := range g.Namespaces {
+		if len(ns.Ceilings) > 0 && ns.Known && !g.Complete(ns) {
+			out.Insert(ns.Ceilings...)
+		}
+	}
+	return out
+}
+
+// countOverdue returns how many objects the last status of a policy should count as due and not held: the objects that are overdue and not
+// held, and those that are being deleted. The result is kept in counted, because the objects may be held later.
+func (g *Gate) countOverdue(ps *memory.PolicyState, counted map[*memory.PolicyState]int) int {
+	n, ok := counted[ps]
+	if ok {
+		return n
+	}
+	for ns := range g.Affected(ps, ps.Stored.Namespace) {
+		for _, rec := range ns.Records {
+			if rec.Policy == nil || rec.Policy.UID != ps.Stored.UID {
+				continue
+			}
+			if g.overdue(rec) && HeldBy(rec, rec.Policy.UID) == nil || rec.Action == policy.Await {
+				n++
+			}
+		}
+	}
+	counted[ps] = n
+	return n
+}
+
+// overdue reports whether an object was due while the previous controller still ran. It is not known since when an object is above a limit,
+// so such an object is overdue if the limit counted it by then.
+func (g *Gate) overdue(rec *memory.Record) bool {
+	at := g.LastRun.Add(-statusDelay)
+	if !rec.Due || rec.At.Time().Before(at) {
+		return rec.Due
+	}
+	counted := rec.Memberships()
+	return memory.ByLimit(memory.Reasons[rec.DeleteReason]) && len(counted) > 0 && counted[0].Member.Since().Before(at)
+}
+
+// batch has the objects of a namespace that are due by one policy and not assessed yet.
+type batch struct {
+	approval.Batch
+	ns      *memory.Namespace
+	policy  *policy.Policy
+	records []*memory.Record
+}
+
+// batchesOf returns the batches of a namespace, sorted by the names of their policies.
+func (g *Gate) batchesOf(ns *memory.Namespace, changes approval.Changes) []*batch {
+	byPolicy := map[*policy.Policy]*batch{}
+	for rec := range ns.DueRecords() {
+		if rec.Clearance != memory.Uncleared {
+			continue
+		}
+		b := byPolicy[rec.Policy]
+		if b == nil {
+			b = g.newBatch(ns, rec.Policy, changes)
+			byPolicy[rec.Policy] = b
+		}
+		b.records = append(b.records, rec)
+		b.Objects++
+		if g.overdue(rec) {
+			b.Overdue++
+		}
+	}
+	return slices.SortedFunc(maps.Values(byPolicy), func(a, b *batch) int {
+		return strings.Compare(a.policy.NamespacedName.String(), b.policy.NamespacedName.String())
+	})
+}
+
+func (g *Gate) newBatch(ns *memory.Namespace, p *policy.Policy, changes approval.Changes) *batch {
+	b := &batch{ns: ns, policy: p, Batch: approval.Batch{
+		Namespace: ns.Name, Policy: p.UID, Cluster: p.Cluster != nil, Approvals: &g.PolicyState(p.NamespacedName).Approvals,
+		Changes: changes, Limits: g.holdLimits(ns), Recent: &ns.Recent,
+	}}
+	b.UIDs = func(yield func(types.UID) bool) {
+		for _, rec := range b.records {
+			if !yield(rec.UID()) {
+				return
+			}
+		}
+	}
+	return b
+}
+
+// holdLimits returns the limits for the changes of a namespace. A limit that was removed since the first of the changes still applies.
+func (g *Gate) holdLimits(ns *memory.Namespace) approval.Limits {
+	set := ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
+	return approval.LimitsOf(set, approval.Defaults{Objects: g.Config.HoldAbove, Total: g.Config.HoldAboveTotal})
+}
+
+// assess puts the objects that changes made due under holds where they exceed a limit, and clears all others.
+func (g *Gate) assess(ready map[*memory.Namespace]approval.Changes, now time.Time) {
+	var all []*batch
+	for ns, changes := range ready {
+		g.updateHolds(ns)
+		of := g.batchesOf(ns, changes)
+		running := slices.DeleteFunc(slices.Clone(of), func(b *batch) bool { return ns.Stopped(b.policy) })
+		all = append(all, running...)
+		if len(running) == len(of) { // Otherwise the former limit applies until the stopped policies resume and their objects are assessed.
+			defer func() { ns.FormerHoldAbove = policy.NoHoldAbove }()
+		}
+	}
+	g.countUnreported(all)
+	batches := make([]*approval.Batch, len(all))
+	for i, b := range all {
+		batches[i] = &b.Batch
+	}
+	for i, hold := range approval.Assess(batches, g.Recent, now) {
+		if hold != nil {
+			g.holdRecords(all[i].ns, *hold, all[i].records)
+			continue
+		}
+		for _, rec := range all[i].records {
+			g.SetClearance(rec, memory.Cleared)
+		}
+	}
+}
+
+// countUnreported sets Unreported of the batches of unseen changes.
+func (g *Gate) countUnreported(all []*batch) {
+	overdue := map[*memory.PolicyState]int{}
+	for _, b := range all {
+		if b.Changes.Shown().Unseen {
+			ps := g.PolicyState(b.policy.NamespacedName)
+			b.Unreported = g.countOverdue(ps, overdue) - unheldByStatus(ps)
+		}
+	}
+}
+
+// unheldByStatus returns how many objects the last status of the policy counts as due and not held, plus those that were approved since.
+func unheldByStatus(ps *memory.PolicyState) int {
+	n := max(0, ps.Stored.Status.Due-ps.Stored.Status.Held)
+	for _, h := range ps.Stored.Status.Holds {
+		if ps.Approves(h.ID) {
+			n += h.Objects
+		}
+	}
+	return int(n)
+}

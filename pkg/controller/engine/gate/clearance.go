@@ -1,0 +1,93 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// SetClearance sets the clearance of a record, and counts the members of its former hold and its new one.
+func (g *Gate) SetClearance(rec *memory.Record, to memory.Clearance) {
+	if h := rec.Hold(); h != nil {
+		h.Members--
+		if h.Members == 0 || hasEmptyHold(rec.NS) {
+			g.holdsToCheck.Insert(rec.NS)
+		}
+	}
+	rec.Clearance = to
+	if h := rec.Hold(); h != nil {
+		h.Members++
+	}
+}
+
+// UpdateClearance sets whether the record is due, and its clearance if nothing has to be assessed first. before is the decision that d
+// replaces.
+func (g *Gate) UpdateClearance(rec *memory.Record, before policy.Decision, p *policy.Policy, d policy.Decision) {
+	ns := rec.NS
+	rec.SetDue(d.Action == policy.Delete || d.Ends)
+	rec.DeleteReason = rec.DeleteReason.Recode(d.Reason)
+	if !rec.Due {
+		g.resetClearance(rec)
+		return
+	}
+	if h := rec.Hold(); h != nil && (h.Owner == "" || hasEmptyHold(ns)) {
+		g.holdsToCheck.Insert(ns) // p may become the owner of h, or an empty hold may end because p is a new policy for rec.
+	}
+	if rec.Clearance == memory.Cleared && rec.Policy != nil && rec.Policy.UID != p.UID && ns.Stopped(p) {
+		g.SetClearance(rec, memory.Uncleared) // It was cleared for another policy, and is due by p only once the stop ends.
+	}
+	if rec.Clearance == memory.Uncleared {
+		g.tryToClear(rec, before, p, d)
+	}
+}
+
+// tryToClear clears a due record unless a change has to be assessed first. p decides d, which replaces before.
+func (g *Gate) tryToClear(rec *memory.Record, before policy.Decision, p *policy.Policy, d policy.Decision) {
+	ns := rec.NS
+	switch {
+	case len(ns.Changes) > 0:
+		if before.Awaits() && !before.At.After(ns.Changes[0].At) {
+			g.SetClearance(rec, memory.Cleared) // The record became due before the change, and was not settled in between.
+		}
+	case ns.Stopped(p): // Stays uncleared: the change that ends the stop makes the record due, and is assessed then.
+	default:
+		if c, elsewhere := changeElsewhere(rec); elsewhere && d.Reason == policy.ReasonOverCeiling {
+			g.RecordChange(ns, c)
+			g.TakeChanges()
+		} else {
+			g.SetClearance(rec, memory.Cleared)
+		}
+	}
+}
+
+// resetClearance resets the clearance of a record that is not due. While a change is pending, or not everything is listed, it leaves that
+// to resetClearances: if the record is due again by then, this is not attributed to the change. While clocks are in doubt, the members of a
+// hold stay in it.
+func (g *Gate) resetClearance(rec *memory.Record) {
+	switch {
+	case rec.Clearance == memory.Uncleared:
+	case len(rec.NS.Changes) > 0, len(g.OpenLists) > 0, g.Unlisted(rec.NS) != "", rec.Hold() != nil && g.Fresh.ClockDoubt() != "":
+		rec.NS.StaleClearances = true
+		g.holdsToCheck.Insert(rec.NS)
+	default:
+		g.SetClearance(rec, memory.Uncleared)
+	}
+}
+
+// resetClearances does what resetClearance postponed. If members is set, it also removes members from holds, unless clocks are in doubt.
+func (g *Gate) resetClearances(ns *memory.Namespace, members bool) {
+	if !ns.StaleClearances {
+		return
+	}
+	members = members && g.Fresh.ClockDoubt() == ""
+	for _, rec := range ns.Records {
+		if !rec.Due && (rec.Clearance == memory.Cleared || members && rec.Hold() != nil) {
+			g.SetClearance(rec, memory.Uncleared)
+		}
+	}
+	if members {
+		ns.StaleClearances = false
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
+)
+
+// Explain returns the decision for a record with its detail.
+func (g *Gate) Explain(rec *memory.Record) policy.Decision {
+	at := DecidedAt(rec.Decision())
+	r, d := g.Decide(rec, at)
+	return g.WithUsage(rec, g.ApplyHolds(rec, r, d, at))
+}
+
+// DecidedAt returns a time at which a record has the same decision as now: the time at which the object became due, or the zero time,
+// because any time will do for other decisions. Who decides does not change between these times.
+func DecidedAt(d policy.Decision) time.Time {
+	if d.Due() {
+		return d.At
+	}
+	return time.Time{}
+}
+
+// ApplyHolds replaces a Delete by a Hold, and a SetDeadline by a HoldDeadline, if anything prevents the request now. Other decisions stay
+// as they are.
+func (g *Gate) ApplyHolds(rec *memory.Record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
+	if d = g.HoldDelete(rec, r, d, now); d.Action != policy.Delete || g.QuotaDoubt(rec.NS) == "" {
+		return d
+	}
+	effective := g.Resolve(rec)
+	return g.HoldQuotaDelete(rec, &effective, d, now)
+}
+
+// HoldDelete is ApplyHolds without the check of quotas.
+func (g *Gate) HoldDelete(rec *memory.Record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
+	if !d.Ready() {
+		return d
+	}
+	for _, obstacle := range obstacles {
+		if reason, detail := obstacle(g, request{rec, r.Policy, d.Reason, deletion.VerbOf(d.ChangesDeadline()), now}); reason != "" {
+			return d.Held(reason, detail)
+		}
+	}
+	return d
+}
+
+// HoldQuotaDelete replaces a Delete of a policy by a Hold if quotas are in doubt, and the record is due only because of percentOfQuota. A
+// ceiling does not depend on quotas.
+func (g *Gate) HoldQuotaDelete(rec *memory.Record, effective *policy.Effective, d policy.Decision, now time.Time) policy.Decision {
+	doubt := g.QuotaDoubt(rec.NS)
+	if doubt == "" || d.Action != policy.Delete || d.Reason == policy.ReasonOverCeiling {
+		return d
+	}
+	sure := g.DecideWithoutQuotas(rec, effective, now)
+	if sure.Action != policy.Delete {
+		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonUnobserved, Detail: doubt, At: d.At}
+	}
+	return sure
+}
+
+// clocksDiffer is more than the clocks of two replicas differ. A follower looks this far ahead, so that each object that the leader deletes
+// is due for the follower too.
+const clocksDiffer = 5 * time.Second
+
+// Deletes reports whether a record is to be deleted, on this replica or another one. A DELETE without an answer may have succeeded.
+func (g *Gate) Deletes(rec *memory.Record, now time.Time) bool {
+	now = now.Add(clocksDiffer)
+	if !rec.Due && (rec.Action != policy.Wait || rec.At.Time().After(now)) {
+		return false // Most objects that others delete are not due, and deciding takes time.
+	}
+	r, d := g.Decide(rec, now)
+	d = g.ApplyHolds(rec, r, d, now)
+	return d.Action == policy.Delete || d.Reason == policy.ReasonRetrying
+}
+
+// explainUsage returns what refers to a record, or why that is not known. Not everybody who may read the result may list the referrers, so
+// it names only objects in the namespace of the record that the role view may list.
+func (g *Gate) explainUsage(rec *memory.Record) string {
+	return g.Usage.Explain(rec, report.MayName)
+}
+
+// WithUsage adds to a decision what refers to the record, or why that is not known.
+func (g *Gate) WithUsage(rec *memory.Record, d policy.Decision) policy.Decision {
+	if d.Reason == policy.ReasonInUse || d.Reason == policy.ReasonReferrersUnknown {
+		d.Detail = g.explainUsage(rec)
+	}
+	return d
+}

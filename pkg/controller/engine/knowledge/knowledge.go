@@ -1,0 +1,49 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package knowledge is the second stage of the engine: how well memory is known. It says which lists are complete, which watches can be
+// trusted, whether memory agrees with consistent reads, which objects are in use, and which marks are stored.
+package knowledge
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/references"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/usage"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+)
+
+// Knowledge is how well memory is known.
+type Knowledge struct {
+	*memory.Memory
+	Outdated sets.Set[string] // resources whose present kind is not observed yet
+	restoring
+	Watches     freshness.Watches
+	Failing     failing
+	Fresh       freshness.Freshness
+	Recreations Recreations
+	Usage       *usage.Tracker[*memory.Record]
+	// Unmarked are the namespaces whose stored marks may be out of date.
+	Unmarked sets.Set[string]
+	// marksListed says that the stored marks were listed, NoMarks that they cannot be stored.
+	marksListed, NoMarks bool
+	asking
+	// CopiedUsages are the usages of the objects of a snapshot; nil in any other engine.
+	CopiedUsages map[types.UID]lifecycle.Usage
+}
+
+// New returns the knowledge of an empty memory.
+func New(m *memory.Memory) *Knowledge {
+	return &Knowledge{
+		Memory:      m,
+		Outdated:    sets.New[string](),
+		restoring:   newRestoring(),
+		Failing:     newFailing(),
+		Recreations: NewRecreations(),
+		Usage:       usage.New[*memory.Record](references.MaxKeys),
+		Unmarked:    sets.New[string](),
+	}
+}

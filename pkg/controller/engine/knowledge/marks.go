@@ -1,0 +1,214 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package knowledge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+)
+
+// MaxMarks is how many objects one Marks has at most, so that it can be stored.
+const MaxMarks = 5000
+
+// RemoveMarks handles the removal of stored marks. The times are still known, so the marks are stored again if they are needed.
+func (k *Knowledge) RemoveMarks(name types.NamespacedName) {
+	if ns := k.Namespaces[name.Namespace]; ns != nil {
+		delete(ns.Marks, name.Name)
+		k.MarksChanged(ns)
+		k.NoteEmpty(ns)
+	}
+}
+
+// MarksListed ends a list of all stored marks, which were passed to SetMarks. All others are gone. No marks need to be stored before the
+// first list.
+func (k *Knowledge) MarksListed(present sets.Set[types.NamespacedName]) {
+	k.marksListed = true
+	for _, ns := range k.Namespaces {
+		for name := range ns.Marks {
+			if key := (types.NamespacedName{Namespace: ns.Name, Name: name}); !present.Has(key) {
+				k.RemoveMarks(key)
+			}
+		}
+	}
+	k.Touched.Assessable = true
+}
+
+// MarksUnavailable says that the resource for stored marks is not installed, so that nothing waits for a list of them.
+func (k *Knowledge) MarksUnavailable() {
+	k.NoMarks = true
+	k.Touched.Assessable = true
+}
+
+// marksKnown reports whether it is known what the stored marks say about the objects of a namespace. Until then, the objects may have been
+// due for longer than memory says.
+func (k *Knowledge) marksKnown(ns *memory.Namespace) bool {
+	return k.marksListed || k.NoMarks || len(ns.Unused) == 0 && len(ns.FirstSeen) == 0
+}
+
+// Mark returns since when an object is unused according to the stored marks; zero if they do not have the object. Only Winnow may write
+// marks, but no object becomes due too early even if somebody else wrote them: an object was not unused before it was created, and the
+// latest time counts.
+func Mark(ns *memory.Namespace, rec *memory.Record, now time.Time) time.Time {
+	var since time.Time
+	for _, m := range ns.Marks {
+		if at := m.Unused[rec.UID()]; at.After(since) {
+			since = at
+		}
+	}
+	if since.IsZero() {
+		return since
+	}
+	return believable(since, rec.Created(), now)
+}
+
+// MarksChanged notes that the stored marks of a namespace may be out of date.
+func (k *Knowledge) MarksChanged(ns *memory.Namespace) {
+	k.Unmarked.Insert(ns.Name)
+}
+
+// TakeUnmarked returns the namespaces whose stored marks may have become out of date since the last call.
+func (k *Knowledge) TakeUnmarked() []string {
+	out := k.Unmarked.UnsortedList()
+	k.Unmarked.Clear()
+	return out
+}
+
+// MarksToStore returns the marks of a namespace that must be stored because they have changed. Marks without objects must be deleted. It
+// reports whether the marks are known: before everything is listed, stored marks may still be needed.
+//
+// The stored marks are the ones that SetMarks and RemoveMarks last reported. If these are out of date, so is their resource version.
+func (k *Knowledge) MarksToStore(namespace string) (out []*memory.Marks, known bool) {
+	ns := k.Namespaces[namespace]
+	switch {
+	case ns == nil:
+		return nil, true
+	case !k.marksListed:
+		return nil, false
+	case len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && len(ns.Marks) == 0:
+		return nil, true
+	case !marksFinishes(ns) && !k.usesKnown(ns):
+		return nil, false // This may go on for long.
+	}
+	unused, usesKnown := k.wantedUnused(ns)
+	finished, finishesKnown := k.wantedFinishMarks(ns)
+	return addMarks(ns, changedMarks(ns, unused, finished), unused, finished), usesKnown && finishesKnown
+}
+
+// changedMarks returns the stored marks that must be changed or deleted. It removes the objects of all other marks from unused and
+// finished.
+func changedMarks(ns *memory.Namespace, unused map[types.UID]time.Time, finished map[types.UID]memory.FinishMark) []*memory.Marks {
+	var changed []*memory.Marks
+	for _, name := range slices.Sorted(maps.Keys(ns.Marks)) {
+		stored := ns.Marks[name]
+		m := &memory.Marks{NamespacedName: stored.NamespacedName, ResourceVersion: stored.ResourceVersion}
+		var sameUses, sameFinishes bool
+		m.Unused, sameUses = keep(stored.Unused, unused, time.Time.Equal)
+		m.Finished, sameFinishes = keep(stored.Finished, finished, memory.FinishMark.Equal)
+		if !sameUses || !sameFinishes || m.Len() == 0 {
+			changed = append(changed, m)
+		}
+	}
+	return changed
+}
+
+// wantedUnused returns since when the objects of a namespace are unused, and reports whether this is known. Until it is, wantedUnused
+// returns the stored times.
+func (k *Knowledge) wantedUnused(ns *memory.Namespace) (out map[types.UID]time.Time, known bool) {
+	out = map[types.UID]time.Time{}
+	if !k.usesKnown(ns) {
+		for _, m := range ns.Marks {
+			for uid, since := range m.Unused {
+				if since.After(out[uid]) {
+					out[uid] = since
+				}
+			}
+		}
+		return out, false
+	}
+	if len(ns.Unused) == 0 {
+		return out, true
+	}
+	for _, rec := range ns.Records {
+		if since := k.Usage.Usage(rec).Since; !since.IsZero() {
+			out[rec.UID()] = since
+		}
+	}
+	return out, true
+}
+
+// usesKnown reports whether it is known which objects of a namespace are unused.
+func (k *Knowledge) usesKnown(ns *memory.Namespace) bool {
+	if k.Unlisted(ns) != "" || len(ns.Unused) > 0 && !k.Usage.Known() {
+		return false
+	}
+	for resource := range ns.Unused {
+		if ns.Listed[resource] != ns.Covered[resource] {
+			return false // It cannot be listed; see Unlisted.
+		}
+	}
+	return true
+}
+
+// keep returns the stored marks that are still wanted, with their wanted values, and reports whether nothing changes. It removes them from
+// wanted, so that each object stays where it is stored.
+func keep[M any](stored, wanted map[types.UID]M, equal func(M, M) bool) (out map[types.UID]M, same bool) {
+	out, same = map[types.UID]M{}, true
+	for uid, mark := range stored {
+		want, ok := wanted[uid]
+		if ok {
+			out[uid] = want
+			delete(wanted, uid)
+		}
+		same = same && ok && equal(want, mark)
+	}
+	return out, same
+}
+
+// addMarks adds objects to the first marks of a namespace that have room. changed are the marks that must be stored anyway.
+func addMarks(
+	ns *memory.Namespace, changed []*memory.Marks, unused map[types.UID]time.Time, finished map[types.UID]memory.FinishMark,
+) []*memory.Marks {
+	for number := 0; len(unused)+len(finished) > 0; number++ {
+		name := fmt.Sprint("marks-", number)
+		i := slices.IndexFunc(changed, func(m *memory.Marks) bool { return m.Name == name })
+		m := &memory.Marks{
+			NamespacedName: types.NamespacedName{Namespace: ns.Name, Name: name},
+			Unused:         map[types.UID]time.Time{}, Finished: map[types.UID]memory.FinishMark{},
+		}
+		switch stored := ns.Marks[name]; {
+		case i >= 0:
+			m = changed[i]
+		case stored != nil && stored.Len() >= MaxMarks:
+			continue
+		case stored != nil:
+			m.ResourceVersion = stored.ResourceVersion
+			maps.Copy(m.Unused, stored.Unused)
+			maps.Copy(m.Finished, stored.Finished)
+		}
+		move(m.Unused, unused, MaxMarks-m.Len())
+		move(m.Finished, finished, MaxMarks-m.Len())
+		if i < 0 {
+			changed = append(changed, m)
+		}
+	}
+	return changed
+}
+
+// move moves up to most marks.
+func move[M any](to, from map[types.UID]M, most int) {
+	for uid, mark := range from {
+		if most--; most < 0 {
+			return
+		}
+		to[uid] = mark
+		delete(from, uid)
+	}
+}

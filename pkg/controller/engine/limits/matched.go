@@ -1,0 +1,40 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// asked is the last question to the policies, which rules match a record, and their answer. Only one is kept, because there may be a
+// million records. Methods that work with "the matched record" read the answer here, so Match must be called first.
+type asked struct {
+	Rec     *memory.Record // nil if policies must be asked again
+	fact    lifecycle.Fact
+	Matches policy.Matches
+	Count   int // how often policies were asked
+}
+
+// Match asks the policies which rules match a record, unless this was the last question, and nothing has changed since. From the moment
+// when Winnow's delete is accepted, an object counts as terminating.
+func (l *Limits) Match(rec *memory.Record) {
+	if l.Asked.Rec == rec {
+		return
+	}
+	ns := rec.NS
+	rec.Unpack(&l.Asked.fact)
+	l.Asked.fact.Terminating = l.Asked.fact.Terminating || rec.Deleted()
+	l.Asked.fact.Finishes = rec.Finished && !ns.NamesAll || l.Table.Finishes(rec.Resource)
+	l.Asked.fact.Usage = l.UsageOf(rec)
+	l.Asked.Matches.Ask(&l.Asked.fact, ns.Enforcing, ns.Previews, ns.ClusterEnforcing, ns.ClusterPreviews)
+	l.Asked.Rec = rec
+	l.Asked.Count++
+}
+
+// Object returns what policies must know about the matched record.
+func (l *Limits) Object(rec *memory.Record) policy.Object {
+	return policy.Object{Fact: &l.Asked.fact, Owner: lifecycle.OwnershipOf(&l.Asked.fact, l), Recreated: rec.Flags.Has(memory.Recreated)}
+}

@@ -1,0 +1,284 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/capacity"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// limitKeyOf returns the key of the limit of a match. The match must have a limit.
+func limitKeyOf(match policy.Match) memory.LimitKey {
+	return memory.LimitKey{Policy: match.Policy.UID, Preview: match.Policy.Preview, Rule: match.Rule.Name, Limit: *match.Rule.Capacity}
+}
+
+// CeilingStatus returns what each ceiling of the policy counts, sorted by resource.
+func CeilingStatus(ps *memory.PolicyState) []gc.CeilingStatus {
+	var out []gc.CeilingStatus
+	for _, c := range ps.Ceilings {
+		out = append(out, gc.CeilingStatus{
+			Resource: c.Resource, Objects: int64(c.Len()), MaxObjects: int64(c.Total()), Over: int64(c.Over()),
+		})
+	}
+	slices.SortFunc(out, func(a, b gc.CeilingStatus) int { return cmp.Compare(a.Resource, b.Resource) })
+	return out
+}
+
+// Count moves a record to the pools and ceilings that must count it now.
+func (l *Limits) Count(rec *memory.Record, now time.Time) {
+	rec.Flags.Set(memory.MustCount, false)
+	if rec.LimitState != nil {
+		rec.LimitState.RecountAt = memory.ZeroInstant
+	}
+	l.scratch = l.appendMemberships(l.scratch[:0], rec, now)
+	since := l.rankedBy(rec)
+	for i := range l.scratch {
+		kept := l.scratch[i].Member.KeptByAnnotation
+		l.scratch[i].Member = capacity.MakeMember(rec, since, rec.UID())
+		l.scratch[i].Member.KeptByAnnotation = kept
+	}
+	if sameMemberships(rec.Memberships(), l.scratch) {
+		return
+	}
+	isKept := func(m memory.Membership) bool { return m.Member.KeptByAnnotation }
+	if slices.ContainsFunc(l.scratch, isKept) != rec.KeptByAnnotation() {
+		l.Queue.Remove(&rec.NS.Queue, rec) // Record.Before depends on KeptByAnnotation.
+	}
+	l.Leave(rec)
+	if len(l.scratch) == 0 {
+		return
+	}
+	memberships := slices.Clone(l.scratch)
+	rec.EnsureLimitState().Memberships = memberships
+	for i := range memberships {
+		m := &memberships[i]
+		if m.Pool != nil {
+			rec.NS.Pools[m.Pool.PoolKey] = m.Pool // Leave has removed the pool if the record was the last member.
+			m.Pool.Insert(&m.Member)
+		} else {
+			m.Ceiling.Insert(rec.NS.Name, &m.Member)
+		}
+	}
+}
+
+// rankedBy returns the time by which limits rank a record that they count; zero if they do not count it.
+func (l *Limits) rankedBy(rec *memory.Record) time.Time {
+	if len(l.scratch) == 0 {
+		return time.Time{}
+	}
+	object := l.Object(rec)
+	return object.EndedAt()
+}
+
+// sameMemberships is slices.EqualFunc without copies of members, which may be in pools.
+func sameMemberships(a, b []memory.Membership) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !a[i].Same(&b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Leave removes a record from all pools and ceilings. A pool without members is removed.
+func (l *Limits) Leave(rec *memory.Record) {
+	memberships := rec.Memberships()
+	for i := range memberships {
+		m := &memberships[i]
+		m.Member.Leave()
+		if m.Pool != nil && m.Pool.Len() == 0 {
+			delete(rec.NS.Pools, m.Pool.PoolKey)
+		}
+	}
+	if rec.LimitState != nil {
+		rec.LimitState.Memberships = nil
+	}
+}
+
+// appendMemberships appends the memberships that a record must have now, including memberships by Preview policies.
+func (l *Limits) appendMemberships(out []memory.Membership, rec *memory.Record, now time.Time) []memory.Membership {
+	ns := rec.NS
+	if ns.Excluded() != "" || !ns.HasLimits {
+		return out
+	}
+	l.Match(rec)
+	// Over of the matches may be of an earlier state, but how an object counts does not depend on Over.
+	effective, next := policy.Resolve(l.Object(rec), l.Asked.Matches.Enforced), 0
+	switch {
+	case effective.Unevaluated():
+		out = appendFormerCeilings(rec, out)
+	case HasCeiling(ns, rec.Resource) || slices.ContainsFunc(l.Asked.Matches.Enforced, hasCapacity):
+		out = l.appendEnforced(out, rec, updateCounting(rec, &effective, now), &next)
+	}
+	for _, match := range l.Asked.Matches.Previews {
+		if !hasCapacity(match) {
+			continue
+		}
+		if with := effective.With(match); updateCounting(rec, &with, now).InPools() {
+			out = l.appendPool(out, rec, match, &next)
+		}
+	}
+	return l.appendPreviewCeilings(out, rec, &effective, now)
+}
+
+// appendFormerCeilings appends the ceilings that count the record already. They keep counting it until its match conditions are evaluated.
+// Otherwise the shares of other namespaces would grow meanwhile, and the change of the conditions would make the objects there due a second
+// time.
+func appendFormerCeilings(rec *memory.Record, out []memory.Membership) []memory.Membership {
+	for _, m := range rec.Memberships() {
+		if m.Ceiling != nil && rec.Finished && !rec.Terminating() && slices.Contains(rec.NS.Ceilings, m.Ceiling) {
+			member := capacity.Member[*memory.Record]{KeptByAnnotation: m.Member.KeptByAnnotation}
+			out = append(out, memory.Membership{Ceiling: m.Ceiling, Member: member})
+		}
+	}
+	return out
+}
+
+// hasCapacity reports whether the rule of a match has a limit.
+func hasCapacity(match policy.Match) bool { return match.Rule.Capacity != nil }
+
+// appendPreviewCeilings appends the ceilings of Preview policies that would count the record.
+func (l *Limits) appendPreviewCeilings(
+	out []memory.Membership, rec *memory.Record, effective *policy.Effective, now time.Time,
+) []memory.Membership {
+	for _, c := range rec.NS.PreviewCeilings {
+		if c.Resource != rec.Resource {
+			continue
+		}
+		with := *effective
+		if i := slices.IndexFunc(l.Asked.Matches.Previews, func(match policy.Match) bool { return match.Policy == c.Policy }); i >= 0 {
+			with = effective.With(l.Asked.Matches.Previews[i])
+		}
+		if updateCounting(rec, &with, now).Counts {
+			out = append(out, memory.Membership{Ceiling: c})
+		}
+	}
+	return out
+}
+
+// appendEnforced appends the pools of enforcing policies that match, and the ceilings.
+func (l *Limits) appendEnforced(out []memory.Membership, rec *memory.Record, counting policy.Counting, next *int) []memory.Membership {
+	if counting.InPools() {
+		for _, match := range l.Asked.Matches.Enforced {
+			out = l.appendPool(out, rec, match, next)
+		}
+	}
+	for _, c := range rec.NS.Ceilings {
+		if counting.Counts && c.Resource == rec.Resource {
+			out = append(out, memory.Membership{Ceiling: c, Member: capacity.Member[*memory.Record]{KeptByAnnotation: counting.KeptByAnnotation}})
+		}
+	}
+	return out
+}
+
+// HasCeiling reports whether a ceiling counts the objects of a resource.
+func HasCeiling(ns *memory.Namespace, resource string) bool {
+	return slices.ContainsFunc(ns.Ceilings, func(c *memory.Ceiling) bool { return c.Resource == resource })
+}
+
+// updateCounting returns how limits count the object now. It sets RecountAt to the time when this changes, or earlier.
+func updateCounting(rec *memory.Record, effective *policy.Effective, now time.Time) policy.Counting {
+	out := effective.Counting(&rec.NS.Bounds, now)
+	if until := out.Until; !until.IsZero() {
+		if state := rec.EnsureLimitState(); state.RecountAt == memory.ZeroInstant || until.Before(state.RecountAt.Time()) {
+			state.RecountAt = memory.InstantOf(until)
+		}
+	}
+	return out
+}
+
+// appendPool appends the pool of a match that the matched record is in, if any. An object with a native TTL is in no pool, because the
+// native TTL replaces the rule.
+func (l *Limits) appendPool(out []memory.Membership, rec *memory.Record, match policy.Match, next *int) []memory.Membership {
+	c := match.Rule.Capacity
+	if c == nil || l.Asked.fact.NativeTTL != nil {
+		return out
+	}
+	key, ok := c.PoolKey(&l.Asked.fact)
+	if !ok {
+		return out
+	}
+	k := memory.PoolKey{LimitKey: limitKeyOf(match), Resource: rec.Resource, Key: key}
+	p := findPool(rec, k, next)
+	if p == nil {
+		p = &memory.Pool{PoolKey: k, Pool: capacity.NewPool(l.poolLimit(rec.NS, c, rec.Resource), l.TouchOver)}
+		rec.NS.Pools[k] = p
+	}
+	return append(out, memory.Membership{Pool: p})
+}
+
+// poolLimit returns how many objects of a resource a pool of the namespace keeps.
+func (l *Limits) poolLimit(ns *memory.Namespace, c *policy.Capacity, resource string) int {
+	if c.PercentOfQuota == 0 {
+		return c.MaxObjects
+	}
+	quota, ok := l.Quotas.Smallest(ns.Name, resource)
+	if !ok {
+		return capacity.Unlimited
+	}
+	percent := int64(c.PercentOfQuota)
+	return int(quota/100*percent + quota%100*percent/100) // quota*percent may overflow.
+}
+
+// findPool returns the pool of a key in the record's namespace; nil if there is none. It looks at the record's memberships first, see
+// findMembership.
+func findPool(rec *memory.Record, k memory.PoolKey, next *int) *memory.Pool {
+	if m := findMembership(rec, next, func(p *memory.Pool) bool { return p.PoolKey == k }); m != nil {
+		return m.Pool
+	}
+	return rec.NS.Pools[k]
+}
+
+// InPool reports whether the pool of a match counts the record, and whether the record is over its limit; see findMembership for next.
+func InPool(rec *memory.Record, match policy.Match, next *int) (counted, over bool) {
+	if !hasCapacity(match) || len(rec.Memberships()) == 0 {
+		return false, false
+	}
+	k := limitKeyOf(match)
+	m := findMembership(rec, next, func(p *memory.Pool) bool { return p.LimitKey == k })
+	return m != nil, m != nil && m.Member.Over()
+}
+
+// findMembership returns the record's membership in a pool; nil if there is none. The search begins at the index *next, which becomes the
+// index after the last membership that was looked at. Memberships have the order of the matches that they come from, so the search usually
+// ends at once if the caller asks for one match after another.
+func findMembership(rec *memory.Record, next *int, is func(*memory.Pool) bool) *memory.Membership {
+	memberships := rec.Memberships()
+	for range memberships {
+		if *next >= len(memberships) {
+			*next = 0
+		}
+		m := &memberships[*next]
+		if *next++; m.Pool != nil && is(m.Pool) {
+			return m
+		}
+	}
+	return nil
+}
+
+// OverCeilings returns the policies of two ceilings that the record is over: the first with a policy that is not suspended, and the first
+// with a suspended one; nil if there is none.
+func OverCeilings(rec *memory.Record) (running, suspended *policy.Policy) {
+	memberships := rec.Memberships()
+	for i := range memberships {
+		m := &memberships[i]
+		switch {
+		case m.Ceiling == nil, m.Ceiling.Policy.Preview, !m.Member.Over():
+		case !m.Ceiling.Policy.Suspend:
+			return m.Ceiling.Policy, suspended
+		case suspended == nil:
+			suspended = m.Ceiling.Policy
+		}
+	}
+	return nil, suspended
+}

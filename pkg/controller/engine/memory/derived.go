@@ -1,0 +1,39 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// Derived has everything that follows for a namespace from its policies, and from the cluster policies that select it. All slices are
+// sorted by the name of the policy.
+type Derived struct {
+	PolicyUIDs                        sets.Set[types.UID] // of all policies, including unreadable ones
+	Enforcing, Previews               []*policy.Policy
+	ClusterEnforcing, ClusterPreviews []*policy.Policy
+	Ceilings, PreviewCeilings         []*Ceiling // of enforcing policies, and of Preview policies
+	Bounds                            policy.Bounds
+	HasLimits                         bool // there is a pool or ceiling, even if only of a Preview policy
+	NamesAll                          bool // a policy names all resources that finish
+	ConditionCount                    int  // the match conditions of all policies
+	// Unused are the resources that rules with after: Unused apply to.
+	Unused sets.Set[string]
+	// SuspendedBy is the name of the first cluster policy with suspendAll; empty if there is none.
+	SuspendedBy string
+	// Unreadable is the first policy that cannot be read; nil if there is none.
+	Unreadable *PolicyState
+	// Unselected is set if Winnow runs with --start-suspended, and no enforcing cluster policy selects the namespace.
+	Unselected bool
+}
+
+// AllPolicies returns all policies that apply.
+func (d *Derived) AllPolicies() []*policy.Policy {
+	return slices.Concat(d.Enforcing, d.Previews, d.ClusterEnforcing, d.ClusterPreviews)
+}

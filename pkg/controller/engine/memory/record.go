@@ -1,0 +1,297 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// Record is everything that is known of one object. There may be a million records, so what only a few of them need is in separate structs,
+// and what can be calculated again is not stored.
+//
+// Only Engine.apply changes the decision and the previews. Only Limits.Count and Limits.Leave change the memberships.
+type Record struct {
+	facts.Compact
+	NS *Namespace
+	// Policy and Rule decide for the object. Rule is nil if a ceiling of the policy decides, and both are nil if nothing does.
+	Policy *policy.Policy
+	Rule   *policy.Rule
+	At     Instant // when the object became or becomes due
+	verdict
+	timerIndex int32 // see HeapIndex
+	Position   int32 // the index in the records of the namespace, or removedPosition
+
+	LimitState *LimitState // nil if no limit counts the object
+	Extra      *Extra      // nil for most records
+}
+
+// verdict is the part of a decision without pointers.
+type verdict struct {
+	Action      policy.Action
+	Reason      reasonCode
+	propagation propagationCode
+	Flags       flags
+	// Due is set if policies and guardrails want the object deleted, for DeleteReason, even if something else prevents that. It is also set if
+	// a new deadline would end the object at once. Only SetDue changes it.
+	Due bool
+	// Clearance says whether a due record may be deleted in spite of changes. Only SetClearance changes it.
+	Clearance    Clearance
+	DeleteReason reasonCode
+}
+
+// flags are booleans of a record in one byte.
+type flags uint8
+
+const (
+	// native: the native TTL of the object decides.
+	native flags = 1 << iota
+	// Recreated: the object came back too often after it was deleted.
+	Recreated
+	// EndsDue: the object was to be deleted when its deletion began, and waits for finalizers.
+	EndsDue
+	// Listed: the open List of the resource contains the object.
+	Listed
+	// isTouched: the record is in Memory.Touched.
+	isTouched
+	// MustCount: the memberships of the record must be updated.
+	MustCount
+)
+
+func (f flags) Has(flag flags) bool { return f&flag != 0 }
+
+func (f *flags) Set(flag flags, on bool) {
+	if *f &^= flag; on {
+		*f |= flag
+	}
+}
+
+// removedPosition is the position of a removed record.
+const removedPosition = -1
+
+// Removed reports whether the record was removed from its namespace.
+func (rec *Record) Removed() bool { return rec.Position == removedPosition }
+
+// HeapIndex implements expiry.Entry for Decider.Timers.
+func (rec *Record) HeapIndex() int { return int(rec.timerIndex) }
+
+// SetHeapIndex implements expiry.Entry.
+func (rec *Record) SetHeapIndex(i int) { rec.timerIndex = int32(i) }
+
+// LimitState says how pools and ceilings count an object.
+type LimitState struct {
+	Memberships []Membership
+	// RecountAt is when the object counts differently because time passes. overSince is when a pool or ceiling last put the object over its
+	// limit.
+	RecountAt, overSince Instant
+	OverChanged          bool // Over of a membership has changed since the record was last settled
+}
+
+// Extra is the state that only a few records need: a Preview policy decides for them, or their objects are about to be deleted.
+type Extra struct {
+	Previews   []Preview
+	queueIndex int // see QueueIndex
+	InFlight   *deletion.Order
+	// Accepted is the order whose delete was accepted. NotFound is set if the API server did not find the object. Either way no further
+	// delete is sent.
+	Accepted *deletion.Order
+	NotFound bool
+	Retry    deletion.Retry
+	// RemovedInFlight is set if the object was reported as gone while an order was in flight.
+	RemovedInFlight bool
+}
+
+// Preview is the decision of a Preview policy.
+type Preview struct {
+	Policy   *policy.Policy
+	Decision policy.Decision
+}
+
+// SetOverSince sets OverSince to now after Over of a membership has changed, unless the record is due: then it stays due since the
+// time that is already known. If Over has become false, OverSince does not matter.
+func (rec *Record) SetOverSince(now time.Time) {
+	rec.EnsureLimitState().OverChanged = false
+	if !rec.Due {
+		rec.EnsureLimitState().overSince = InstantOf(now)
+	}
+}
+
+// SetDue sets whether the record is due, and updates the count of its namespace.
+func (rec *Record) SetDue(due bool) {
+	switch {
+	case due && !rec.Due:
+		rec.NS.dueCount++
+	case !due && rec.Due:
+		rec.NS.dueCount--
+	}
+	rec.Due = due
+}
+
+// Previews returns the decisions of Preview policies for the object.
+func (rec *Record) Previews() []Preview {
+	if rec.Extra == nil {
+		return nil
+	}
+	return rec.Extra.Previews
+}
+
+// InFlight returns the order in flight; nil if there is none.
+func (rec *Record) InFlight() *deletion.Order {
+	if rec.Extra == nil {
+		return nil
+	}
+	return rec.Extra.InFlight
+}
+
+// Accepted returns the order whose delete was accepted; nil if there is none.
+func (rec *Record) Accepted() *deletion.Order {
+	if rec.Extra == nil {
+		return nil
+	}
+	return rec.Extra.Accepted
+}
+
+// Deleted reports whether the API server has accepted a delete of the object, or did not find the object.
+func (rec *Record) Deleted() bool {
+	return rec.Extra != nil && (rec.Extra.Accepted != nil || rec.Extra.NotFound)
+}
+
+// RetryPause reports whether deletes pause because an earlier one failed, why, and until when.
+func (rec *Record) RetryPause(now time.Time) (reason policy.Reason, detail string, until time.Time, paused bool) {
+	if rec.Extra == nil {
+		return "", "", time.Time{}, false
+	}
+	return rec.Extra.Retry.Paused(now)
+}
+
+// Queued reports whether the record waits in its queue for Take.
+func (rec *Record) Queued() bool { return rec.NS.Queue.Has(rec) }
+
+// QueueIndex implements turns.Entry.
+func (rec *Record) QueueIndex() int {
+	if rec.Extra == nil {
+		return -1
+	}
+	return rec.Extra.queueIndex
+}
+
+// SetQueueIndex implements turns.Entry.
+func (rec *Record) SetQueueIndex(i int) { rec.EnsureExtra().queueIndex = i }
+
+// Before implements turns.Entry: objects that their annotations keep are last, and otherwise the objects that finished first are first.
+func (rec *Record) Before(other *Record) bool {
+	if kept := rec.KeptByAnnotation(); kept != other.KeptByAnnotation() {
+		return !kept
+	}
+	x, y := rec.FinishedAt().UnixMicro(), other.FinishedAt().UnixMicro() // As pools compare them.
+	if x != y {
+		return x < y
+	}
+	return rec.UID() > other.UID() // The reverse of the rank in pools, so that the last in rank is deleted first.
+}
+
+// EnsureExtra returns the Extra of the record, and creates it if there is none.
+func (rec *Record) EnsureExtra() *Extra {
+	if rec.Extra == nil {
+		rec.Extra = &Extra{}
+	}
+	return rec.Extra
+}
+
+// DropEmptyExtra removes the Extra of the record if it is empty.
+func (rec *Record) DropEmptyExtra() {
+	if x := rec.Extra; x != nil && len(x.Previews) == 0 && !rec.Queued() && x.InFlight == nil && x.Accepted == nil &&
+		!x.NotFound && x.Retry == (deletion.Retry{}) && !x.RemovedInFlight {
+		rec.Extra = nil
+	}
+}
+
+// Memberships returns the pools and ceilings that count the object.
+func (rec *Record) Memberships() []Membership {
+	if rec.LimitState == nil {
+		return nil
+	}
+	return rec.LimitState.Memberships
+}
+
+// KeptByAnnotation reports whether a ceiling counts the object as kept by its annotations.
+func (rec *Record) KeptByAnnotation() bool {
+	memberships := rec.Memberships()
+	for i := range memberships {
+		if memberships[i].Member.KeptByAnnotation {
+			return true
+		}
+	}
+	return false
+}
+
+// InCeiling reports whether a ceiling of an enforcing policy counts the object.
+func (rec *Record) InCeiling() bool {
+	memberships := rec.Memberships()
+	for i := range memberships {
+		if c := memberships[i].Ceiling; c != nil && !c.Policy.Preview {
+			return true
+		}
+	}
+	return false
+}
+
+// EnsureLimitState returns the LimitState of the record, and creates it if there is none.
+func (rec *Record) EnsureLimitState() *LimitState {
+	if rec.LimitState == nil {
+		rec.LimitState = &LimitState{RecountAt: ZeroInstant, overSince: ZeroInstant}
+	}
+	return rec.LimitState
+}
+
+// OverSince returns when a pool or ceiling last put the object over its limit; zero if never.
+func (rec *Record) OverSince() time.Time {
+	if rec.LimitState == nil {
+		return time.Time{}
+	}
+	return rec.LimitState.overSince.Time()
+}
+
+// RecountAt returns when the object counts differently because time passes; zero if never.
+func (rec *Record) RecountAt() time.Time {
+	if rec.LimitState == nil {
+		return time.Time{}
+	}
+	return rec.LimitState.RecountAt.Time()
+}
+
+// SetDecision stores who decides for the object, and what.
+func (rec *Record) SetDecision(r policy.Resolution, d policy.Decision) {
+	rec.CountDeadline(-1)
+	defer rec.CountDeadline(1)
+	rec.Policy, rec.Rule, rec.propagation = r.Policy, r.Rule, propagationCodes[r.Propagation]
+	rec.Flags.Set(native, r.Native)
+	rec.Action, rec.Reason, rec.At = d.Action, rec.Reason.Recode(d.Reason), InstantOf(d.At)
+}
+
+// Resolution returns who decides for the object.
+func (rec *Record) Resolution() policy.Resolution {
+	return policy.Resolution{Policy: rec.Policy, Rule: rec.Rule, Native: rec.Flags.Has(native), Propagation: propagations[rec.propagation]}
+}
+
+// Decision returns the decision, without the detail.
+func (rec *Record) Decision() policy.Decision {
+	return policy.Decision{Action: rec.Action, Reason: Reasons[rec.Reason], At: rec.At.Time(), Ends: rec.Due && rec.ChangesDeadline()}
+}
+
+// Decider returns who decides for a record, and what. If no enforcing policy does, it is the first Preview policy.
+func (rec *Record) Decider() (*policy.Policy, policy.Decision) {
+	if previews := rec.Previews(); rec.Policy == nil && len(previews) > 0 {
+		return previews[0].Policy, previews[0].Decision
+	}
+	return rec.Policy, rec.Decision()
+}
+
+// ByLimit reports whether an object is due because it is over a limit.
+func ByLimit(reason policy.Reason) bool {
+	return reason == policy.ReasonOverCapacity || reason == policy.ReasonOverCeiling
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/decide"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// settle decides for a record, and applies the decision.
+func (e *Engine) settle(rec *memory.Record, now time.Time) {
+	if state := rec.LimitState; state != nil && state.OverChanged {
+		rec.SetOverSince(now)
+	}
+	r, d := e.Decide(rec, now)
+	e.apply(rec, r, d, now)
+}
+
+// apply stores a decision after it has applied holds to it, sets the timer of the record, and adds the record to its queue, or removes it
+// from there.
+func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decision, now time.Time) {
+	e.UpdateClearance(rec, rec.Decision(), r.Policy, d)
+	if rec.Extra != nil {
+		rec.Extra.Retry.EndPause(now)
+	}
+	d = e.ApplyHolds(rec, r, d, now)
+	before := rec.Counted()
+	rec.SetDecision(r, d)
+	e.Recount(rec, before)
+	e.NeedRights(rec, r.Policy, d)
+	next := e.NextDecision(rec, d, now)
+	next.AddTime(e.decidePreviews(rec, now))
+	e.SetTimer(rec, next.At)
+	switch {
+	case !d.Ready():
+		e.Queue.Remove(&rec.NS.Queue, rec)
+		if !d.Due() && d.Action != policy.HoldDeadline && rec.Extra != nil {
+			rec.Extra.Retry.Reset()
+		}
+		rec.DropEmptyExtra()
+	case !rec.Queued() && rec.InFlight() == nil:
+		e.Queue.Push(&rec.NS.Queue, rec)
+		e.Effects.Due = true
+	}
+	e.Invalidate(rec.NS)
+}
+
+// decidePreviews stores the decision of each Preview policy for a record, and returns the earliest time for which one of these decisions
+// waits; zero if none does.
+func (e *Engine) decidePreviews(rec *memory.Record, now time.Time) time.Time {
+	ns := rec.NS
+	if len(ns.Previews) == 0 && len(ns.ClusterPreviews) == 0 {
+		if rec.Extra != nil {
+			rec.Extra.Previews = nil
+		}
+		return time.Time{}
+	}
+	var out []memory.Preview
+	var next decide.Earliest
+	if ns.Excluded() == "" {
+		effective := e.Resolve(rec)
+		for _, v := range e.Asked.Matches.Previews {
+			with := effective.With(v)
+			r, d := with.Decide(e.LimitsOn(rec), now)
+			next.AddTime(d.PassesAt)
+			if r.Policy != v.Policy || !d.Candidate() && d.Action != policy.SetDeadline {
+				continue
+			}
+			d = e.HoldQuotaDelete(rec, &with, e.HoldDelete(rec, r, decide.WithOverSince(rec, d), now), now)
+			e.NeedRights(rec, v.Policy, d)
+			out = append(out, memory.Preview{Policy: v.Policy, Decision: d})
+			next.Add(d)
+		}
+	}
+	if len(out) > 0 || rec.Extra != nil {
+		rec.EnsureExtra().Previews = out
+	}
+	return next.At
+}

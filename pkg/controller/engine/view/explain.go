@@ -1,0 +1,205 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/gate"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// Candidate explains the decision for a record. alone says that only a few records are explained, so that each may take long.
+func (v *View) Candidate(rec *memory.Record, alone bool) gc.CleanupCandidate {
+	f := rec.Fact()
+	out := gc.CleanupCandidate{ObjectMeta: metav1.ObjectMeta{
+		Name: string(f.UID), Namespace: f.Namespace, Labels: rec.LabelSet(), CreationTimestamp: metav1.NewTime(f.Created),
+	}}
+	p, d := rec.Decider()
+	preview := p != nil && rec.Policy == nil
+	if preview {
+		d = v.WithUsage(rec, d)
+	} else {
+		d = v.Explain(rec)
+	}
+	out.Status = gc.CleanupCandidateStatus{
+		Object:  gc.CandidateObject{Resource: f.Resource, Name: f.Name, ResourceVersion: strconv.FormatUint(f.ResourceVersion, 10)},
+		State:   States[d.Action],
+		Reason:  string(d.Reason),
+		Message: d.Sentence(),
+		Outcome: f.Outcome, DueTime: timeOrNil(gc.WholeSecond(d.At)), Finalizers: f.Finalizers,
+		ObservedTime: timeOrNil(v.Watches.HeardAt(f.Resource)),
+		Owner:        v.candidateOwner(f), Limits: candidateLimits(rec, alone),
+	}
+	if out.Status.State == gc.CandidateNone {
+		out.Status.DueTime = nil // It may be the time of a deadline.
+	}
+	if rec.NS.Excluded() == "" {
+		v.explainMatches(rec, p, d, preview, &out.Status)
+	}
+	return out
+}
+
+// explainMatches adds what the policies say about a record. p decides d; preview says that it is a Preview policy.
+func (v *View) explainMatches(rec *memory.Record, p *policy.Policy, d policy.Decision, preview bool, s *gc.CleanupCandidateStatus) {
+	ns, effective, matches := rec.NS, v.Resolve(rec), v.Asked.Matches.Enforced
+	limits, at := v.LimitsOn(rec), gate.DecidedAt(d)
+	decider := rec.Resolution()
+	if preview {
+		if i := slices.IndexFunc(v.Asked.Matches.Previews, func(match policy.Match) bool { return match.Policy == p }); i >= 0 {
+			match := v.Asked.Matches.Previews[i]
+			effective, matches = effective.With(match), []policy.Match{match}
+			decider, _ = effective.Decide(limits, at)
+		}
+	}
+	if decider.Policy != nil && decider.Policy.Name != "" {
+		name := policy.Name(decider.Policy, decider.Rule)
+		s.DecidedBy, s.PropagationPolicy = &name, decider.Propagation
+	}
+	after, since := effective.Since()
+	s.After, s.Since = after, timeOrNil(gc.WholeSecond(since))
+	s.TTL = effective.EffectiveTTL(matches, &ns.Bounds)
+	s.Policies = append(v.unreadablePolicies(ns), effective.Explain(&v.Asked.Matches, policy.Asked{
+		Own: ns.Enforcing, Previews: ns.Previews, Cluster: ns.ClusterEnforcing, ClusterPreviews: ns.ClusterPreviews,
+	})...)
+	s.Adjustments = effective.Adjustments(limits, at)
+	explainCount(rec, &effective, s)
+	if preview {
+		s.Message += "; nothing is deleted, because the policy is in Preview mode"
+	}
+	// Only the leader knows whether a request has failed.
+	if s.State == gc.CandidateDue && v.Following && !preview {
+		s.Message += "; the leader deletes it, and reports any failure in the status of the policy"
+	}
+	if s.State != gc.CandidateWaiting {
+		return
+	}
+	if reason, detail := v.whenDue(rec, p, &effective); reason != "" {
+		s.Message += fmt.Sprintf(". When it is due, it will be held (%s): %s", reason, detail)
+		return
+	}
+	s.Message += ". " + effective.Extension(limits)
+}
+
+// whenDue returns why a record that waits, and for which a policy decides, will be held when it is due, as far as that is known now;
+// empty if it will not.
+func (v *View) whenDue(rec *memory.Record, p *policy.Policy, effective *policy.Effective) (reason policy.Reason, detail string) {
+	if reason, detail = effective.WhenDue(); reason != "" {
+		return reason, cmp.Or(detail, v.WithUsage(rec, policy.Decision{Reason: reason}).Detail)
+	}
+	if detail = v.WhyUnauthorized(rec, p, deletion.VerbOf(false)); detail != "" {
+		reason = policy.ReasonUnauthorized
+	}
+	return reason, detail
+}
+
+// explainCount says why no ceiling counts a record although there is one, and where its finish time comes from if the object does not have
+// one.
+func explainCount(rec *memory.Record, effective *policy.Effective, s *gc.CleanupCandidateStatus) {
+	if s.Reason == string(policy.ReasonUnderCeiling) && !rec.InCeiling() {
+		why := "its finish time is in the future"
+		if reason, detail := effective.WhenDue(); reason != "" {
+			why = detail
+		}
+		s.Message = "No policy matches it, and no ceiling counts it: " + why
+	}
+	if note := effective.SinceNote(); note != "" {
+		s.Message += "; " + note
+	}
+}
+
+// unreadablePolicies returns the policies of a namespace that cannot be read.
+func (v *View) unreadablePolicies(ns *memory.Namespace) []gc.ConsideredPolicy {
+	if ns.Unreadable == nil {
+		return nil
+	}
+	var out []gc.ConsideredPolicy
+	for _, ps := range slices.Concat(ns.Policies, v.ClusterPolicies) {
+		if ps.Compiled != nil || !ns.PolicyUIDs.Has(ps.Stored.UID) {
+			continue
+		}
+		kind := gc.KindCleanupPolicy
+		if ps.Stored.Namespace == "" {
+			kind = gc.KindClusterCleanupPolicy
+		}
+		out = append(out, gc.ConsideredPolicy{
+			CandidatePolicy: gc.CandidatePolicy{Kind: kind, Name: ps.Stored.Name, Mode: ps.Stored.Mode},
+			Result:          gc.ConsideredUnreadable, Message: ps.Err.Error(),
+		})
+	}
+	return out
+}
+
+var ownerStates = map[lifecycle.OwnerState]gc.CandidateOwnerState{
+	lifecycle.OwnerNone: gc.CandidateOwnerIndependent, lifecycle.OwnerRunning: gc.CandidateOwnerRunning,
+	lifecycle.OwnerFinished: gc.CandidateOwnerFinished, lifecycle.OwnerAbsent: gc.CandidateOwnerAbsent,
+	lifecycle.OwnerUnknown: gc.CandidateOwnerUnknown, lifecycle.OwnerInDoubt: gc.CandidateOwnerUnknown,
+}
+
+// candidateOwner returns the controller of an object; nil if it has none.
+func (v *View) candidateOwner(f *lifecycle.Fact) *gc.CandidateOwner {
+	if f.Controller == nil {
+		return nil
+	}
+	return &gc.CandidateOwner{
+		Kind: f.Controller.GroupKind.String(), Name: f.Controller.Name, State: ownerStates[lifecycle.OwnershipOf(f, v).State],
+	}
+}
+
+// Finding a rank looks at every member of a pool. RankMost is the size of the largest pool in which lists show the rank. rankMostAlone is
+// the total size of the pools in which a single candidate shows it.
+const RankMost, rankMostAlone = 1_000, 200_000
+
+// candidateLimits returns the pools and ceilings that count an object; see Candidate for alone.
+func candidateLimits(rec *memory.Record, alone bool) []gc.CandidateLimit {
+	var out []gc.CandidateLimit
+	memberships, seen := rec.Memberships(), int64(0)
+	for i := range memberships {
+		m := &memberships[i]
+		l := gc.CandidateLimit{Over: m.Member.Over(), Objects: int64(m.Member.Peers())}
+		if limit, limited := m.Member.Limit(); limited {
+			l.MaxObjects = new(int64(limit))
+		}
+		if alone && seen+l.Objects <= rankMostAlone || l.Objects <= RankMost {
+			l.Rank = new(int64(m.Member.Rank()))
+			seen += l.Objects
+		}
+		if m.Ceiling != nil {
+			l.Policy = policy.Name(m.Ceiling.Policy, nil)
+		} else {
+			l.Policy, l.Key = nameOfPool(rec.NS, m.Pool), m.Pool.Key
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// nameOfPool names the policy and rule of a pool.
+func nameOfPool(ns *memory.Namespace, p *memory.Pool) gc.CandidatePolicy {
+	for _, of := range ns.AllPolicies() {
+		if of.UID == p.Policy {
+			out := policy.Name(of, nil)
+			out.Rule = p.Rule
+			return out
+		}
+	}
+	return gc.CandidatePolicy{Rule: p.Rule} // The policy has changed, and the record is not settled again yet.
+}
+
+func timeOrNil(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(metav1.NewTime(t))
+}

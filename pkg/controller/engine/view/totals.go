@@ -1,0 +1,92 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// Totals are counts over all namespaces, for metrics.
+type Totals struct {
+	// Objects are tracked, Timers of them become due later, and Ready are due and not held.
+	Objects, Timers, Ready int
+	// Candidates and Held count the objects by resource. They ignore Preview policies.
+	Candidates map[string]map[gc.CandidateState]int
+	Held       map[string]map[policy.Reason]int
+	// OldestOverdue is the longest time for which an object of Ready has been due; zero if there is none.
+	OldestOverdue time.Duration
+	// Holds is the number of changes that wait for approval.
+	Holds int
+	// Paced is the number of namespaces whose deletions wait because of maxDeletionsPerMinute.
+	Paced int
+	// ClockInDoubt says that clocks cannot be trusted, so that nothing is deleted.
+	ClockInDoubt bool
+	// Unconfirmed says that no reading has agreed with memory for too long, so that nothing is deleted.
+	Unconfirmed bool
+	// ClockSkew is how far the API server's clock is ahead, if ClockCompared: the clocks were compared lately.
+	ClockSkew     time.Duration
+	ClockCompared bool
+	// Silent is how long the watch of each resource has reported nothing.
+	Silent map[string]time.Duration
+	// Stale are the resources whose watch has been silent for too long.
+	Stale []string
+}
+
+// Totals returns the counts over all namespaces, all but OldestOverdue. They are kept up to date, so nothing is counted here.
+func (v *View) Totals(now time.Time) Totals {
+	out := Totals{
+		Objects: v.Records.Count, Timers: v.Timers.Len(), Candidates: map[string]map[gc.CandidateState]int{},
+		Held: map[string]map[policy.Reason]int{}, Holds: v.HoldIDs().Len(), Paced: v.Queue.Resting(),
+		ClockInDoubt: v.Fresh.ClockDoubt() != "", Unconfirmed: v.Fresh.Unconfirmed() != "",
+		Silent: v.Watches.Silent(now), Stale: v.Watches.AllStale(),
+	}
+	out.ClockSkew, out.ClockCompared = v.Fresh.ClockSkew(now)
+	for of, n := range v.Counts {
+		if state := States[of.Action]; state != gc.CandidateNone {
+			add(out.Candidates, of.Resource, state, n)
+		}
+		switch of.Action {
+		case policy.Delete:
+			out.Ready += n
+		case policy.Hold:
+			add(out.Held, of.Resource, memory.Reasons[of.Reason], n)
+		case policy.Ignore, policy.Keep, policy.Wait, policy.Await, policy.SetDeadline, policy.HoldDeadline:
+		}
+	}
+	return out
+}
+
+func add[K comparable](counts map[string]map[K]int, resource string, key K, n int) {
+	if counts[resource] == nil {
+		counts[resource] = map[K]int{}
+	}
+	counts[resource][key] += n
+}
+
+// OldestDue finds the earliest time since which an object that can be deleted has been due; zero if there is none.
+func (v *View) OldestDue(since *time.Time) memory.Reading {
+	return func(pause func(struct{}) bool) {
+		look := func(rec *memory.Record) {
+			if at := rec.At.Time(); rec.Action == policy.Delete && !rec.Removed() && (since.IsZero() || at.Before(*since)) {
+				*since = at
+			}
+		}
+		for _, ns := range slices.Collect(maps.Values(v.Namespaces)) {
+			for i := ns.Queue.Len() - 1; i >= 0; i = min(i, ns.Queue.Len()) - 1 { // Later ones take the place of one that is deleted.
+				if look(ns.Queue.At(i)); !v.Proceed(1, pause) {
+					return
+				}
+			}
+		}
+		for _, rec := range v.InFlight {
+			look(rec)
+		}
+	}
+}

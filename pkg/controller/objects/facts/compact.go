@@ -1,0 +1,220 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package facts stores facts in a compact form: what many objects have in common is stored only once. The package is pure except for one
+// lock, which protects the table of these shared parts.
+package facts
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+)
+
+// Compact is the form in which facts are stored, since there may be a million. It is immutable.
+type Compact struct {
+	*shared
+	full            *lifecycle.Fact // the whole fact if the other fields cannot represent it; nil for most objects
+	id              string          // UID, then name, then two bytes of Content
+	ResourceVersion uint64
+	// In seconds since 1970. ended is when the object finished or, as long as it has not, when it started; 0 if neither.
+	created, ended uint32
+}
+
+// Compress returns the compact form of a fact.
+func Compress(f *lifecycle.Fact) *Compact {
+	id := string(f.UID) + f.Name + string([]byte{byte(f.Content >> 8), byte(f.Content)})
+	k := &Compact{shared: sharedOf(f), id: id, ResourceVersion: f.ResourceVersion}
+	createdFits, endedFits := false, true
+	k.created, createdFits = seconds(f.Created)
+	switch {
+	case f.Finished:
+		k.ended, endedFits = seconds(f.FinishedAt)
+	case !f.Deadline.StartedAt.IsZero():
+		k.ended, endedFits = seconds(f.Deadline.StartedAt)
+		endedFits = endedFits && k.ended != 0
+	}
+	if isRare(f) || !createdFits || !endedFits || !f.Scheduled.Equal(k.scheduledFor()) {
+		full := *f
+		full.Labels, full.Controller = k.labels(), k.Controller
+		k.full = &full
+	}
+	return k
+}
+
+// isRare reports whether a fact has any field for which Compact has none.
+func isRare(f *lifecycle.Fact) bool {
+	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
+	rare := f.Terminating || f.Uncounted || f.Doubt != "" || f.FirstSeen != nil || f.Failed != "" || f.Contradictory
+	return annotated || rare || f.Deadline.Set != 0 || len(f.Needs) > 0
+}
+
+// seconds returns a time as seconds since 1970, and whether they represent it exactly.
+func seconds(t time.Time) (uint32, bool) {
+	s := t.Unix()
+	return uint32(s), s >= 0 && s <= math.MaxUint32 && t.Nanosecond() == 0
+}
+
+// UID of the object.
+func (k *Compact) UID() types.UID { return types.UID(k.id[:k.uidLength]) }
+
+// Name of the object.
+func (k *Compact) Name() string { return k.nameIn(k.id) }
+
+// Content is a digest of what the object is to do; see lifecycle.Fact.
+func (k *Compact) Content() lifecycle.Digest {
+	n := len(k.id)
+	return lifecycle.Digest(k.id[n-2])<<8 | lifecycle.Digest(k.id[n-1])
+}
+
+// Created is when the object was created.
+func (k *Compact) Created() time.Time {
+	if k.full != nil {
+		return k.full.Created
+	}
+	return time.Unix(int64(k.created), 0).UTC()
+}
+
+// FinishedAt is when the object finished; zero if it has not.
+func (k *Compact) FinishedAt() time.Time {
+	switch {
+	case k.full != nil:
+		return k.full.FinishedAt
+	case !k.Finished:
+		return time.Time{}
+	}
+	return time.Unix(int64(k.ended), 0).UTC()
+}
+
+// Doubt is why it is not known whether or when the object has finished; empty if it is known. When it was first seen finished is not when
+// it finished.
+func (k *Compact) Doubt() string {
+	switch {
+	case k.full == nil:
+		return ""
+	case k.full.FirstSeen != nil:
+		return k.full.FirstSeen.Why
+	}
+	return cmp.Or(k.full.Failed, k.full.Doubt)
+}
+
+// Needs are the names of what the object controls and needs.
+func (k *Compact) Needs() []string {
+	if k.full == nil {
+		return nil
+	}
+	return k.full.Needs
+}
+
+// Undated reports whether the object has finished at a time that it does not say, and WithFirstSeen has not set the time yet.
+func (k *Compact) Undated() bool { return k.full != nil && k.full.Finished && k.full.Doubt != "" }
+
+// FirstSeen is set if FinishedAt is when Winnow first saw the object finished; see lifecycle.Fact.
+func (k *Compact) FirstSeen() *lifecycle.FirstSeen {
+	if k.full == nil {
+		return nil
+	}
+	return k.full.FirstSeen
+}
+
+// WithFirstSeen returns the fact of an object that does not say when it finished, with when Winnow first saw it finished.
+func (k *Compact) WithFirstSeen(at time.Time, seen lifecycle.FirstSeen) *Compact {
+	out, full := *k, *k.full
+	if full.Doubt != "" {
+		seen.Why = full.Doubt
+	}
+	full.FinishedAt, full.Doubt, full.FirstSeen = at, "", &seen
+	out.full = &full
+	return &out
+}
+
+// Deadline is the zero value once the object has finished.
+func (k *Compact) Deadline() lifecycle.Deadline {
+	switch {
+	case k.full != nil:
+		return k.full.Deadline
+	case k.Finished || k.ended == 0:
+		return lifecycle.Deadline{Fixed: k.deadlineFixed}
+	}
+	return lifecycle.Deadline{StartedAt: time.Unix(int64(k.ended), 0).UTC(), Fixed: k.deadlineFixed}
+}
+
+// scheduledFor returns the scheduled time that the name contains; zero if it contains none.
+func (k *Compact) scheduledFor() time.Time {
+	if k.scheduledBy == lifecycle.ScheduledByField {
+		return time.Time{}
+	}
+	return lifecycle.ScheduleInName(k.Name(), k.Controller.Name)
+}
+
+// Terminating reports whether the object is being deleted.
+func (k *Compact) Terminating() bool { return k.full != nil && k.full.Terminating }
+
+// Annotated reports whether the object has any of our annotations.
+func (k *Compact) Annotated() bool {
+	return k.full != nil && (k.full.TTL != nil || k.full.KeepUntil != nil)
+}
+
+// SameAnnotations reports whether both states have the same of our annotations.
+func (k *Compact) SameAnnotations(o *Compact) bool {
+	if !k.Annotated() || !o.Annotated() {
+		return k.Annotated() == o.Annotated()
+	}
+	same := func(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+	return same(k.full.TTL, o.full.TTL) && same(k.full.KeepUntil, o.full.KeepUntil)
+}
+
+func (k *Compact) labels() labels.Labels {
+	if k.shared.hasPlaceholders {
+		return placeholderLabels{k.shared, k.id}
+	}
+	return k.shared
+}
+
+// LabelSet returns all labels of the object; nil if it has none.
+func (k *Compact) LabelSet() labels.Set {
+	var out labels.Set
+	all := k.labels()
+	for l := k.encodedLabels; l != ""; {
+		var key string
+		key, l = l.next()
+		if _, l = l.next(); out == nil {
+			out = labels.Set{}
+		}
+		out[key] = all.Get(key)
+	}
+	return out
+}
+
+// Fact returns the whole fact.
+func (k *Compact) Fact() *lifecycle.Fact {
+	f := &lifecycle.Fact{}
+	if k.Unpack(f); f.ScheduledBy != lifecycle.ScheduledByField {
+		f.Scheduled, f.ScheduledBy = k.scheduledFor(), lifecycle.ScheduledByField
+	}
+	return f
+}
+
+// Unpack stores the fact in f, without allocating. If the name contains the scheduled time, f.ScheduledBy says so.
+func (k *Compact) Unpack(f *lifecycle.Fact) {
+	if k.full != nil {
+		*f = *k.full
+		return
+	}
+	*f = lifecycle.Fact{
+		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
+		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
+		Deadline: k.Deadline(), Controller: k.Controller, ScheduledBy: k.scheduledBy,
+		Conditions: k.Conditions, Propagation: k.Propagation, Content: k.Content(),
+	}
+}
+
+// Named returns what the object is known by.
+func (k *Compact) Named() (namespace, resource, name string) {
+	return k.Namespace, k.Resource, k.Name()
+}

@@ -1,0 +1,238 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"weak"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+)
+
+// shared has what several objects have in common. It exists once for all of them, as long as any of them exists. The exported fields mean
+// the same as in lifecycle.Fact. It also implements labels.Labels for these objects, unless hasPlaceholders is set.
+type shared struct {
+	Resource, Namespace string
+	Finished            bool
+	Outcome             gc.Outcome
+	NativeTTL           *time.Duration
+	Controller          *lifecycle.Owner
+	Conditions          lifecycle.Results
+	Propagation         metav1.DeletionPropagation
+
+	scheduledBy     lifecycle.ScheduledBy
+	uidLength       uint16
+	deadlineFixed   bool // see lifecycle.Deadline
+	hasPlaceholders bool
+	encodedLabels   encodedLabels
+}
+
+// Placeholders stand for the values of labels that repeat the UID or name of their object. The API server sets such labels on each Job,
+// and without placeholders no two of these Jobs could share anything. No valid label contains the character NUL.
+const (
+	uidPlaceholder  = "\x00uid"
+	namePlaceholder = "\x00name"
+)
+
+// interned has each shared by its encoded contents. The pointers are weak, so a shared is freed with the last of its objects.
+var interned = struct {
+	sync.Mutex
+	all map[string]weak.Pointer[shared]
+	key []byte // buffer of sharedOf
+}{all: map[string]weak.Pointer[shared]{}}
+
+// sharedOf returns the shared part of a fact.
+func sharedOf(f *lifecycle.Fact) *shared {
+	interned.Lock()
+	defer interned.Unlock()
+	key, labelsAt := appendKey(interned.key[:0], f)
+	interned.key = key
+	if k := interned.all[string(key)].Value(); k != nil {
+		return k
+	}
+	stored := string(key)
+	encoded := stored[labelsAt:]
+	k := &shared{
+		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
+		Controller: f.Controller, Conditions: f.Conditions, Propagation: f.Propagation,
+		uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
+		deadlineFixed:   f.Deadline.Fixed,
+		encodedLabels:   encodedLabels(encoded),
+		hasPlaceholders: strings.Contains(encoded, uidPlaceholder) || strings.Contains(encoded, namePlaceholder),
+	}
+	interned.all[stored] = weak.Make(k)
+	runtime.AddCleanup(k, forgetShared, stored)
+	return k
+}
+
+// forgetShared is called after a shared was freed. A new one may have been interned under the same key in the meantime.
+func forgetShared(key string) {
+	interned.Lock()
+	defer interned.Unlock()
+	if interned.all[key].Value() == nil {
+		delete(interned.all, key)
+	}
+}
+
+// appendKey appends the encoded contents of the shared part of a fact. The labels begin at labelsAt.
+func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
+	key = binary.AppendUvarint(key, uint64(len(f.UID)))
+	key = appendString(appendString(key, f.Resource), f.Namespace)
+	key = appendString(appendString(key, string(f.Outcome)), string(f.Propagation))
+	key = appendFlag(appendFlag(key, f.Finished), f.Deadline.Fixed)
+	if key = appendFlag(key, f.NativeTTL != nil); f.NativeTTL != nil {
+		key = binary.AppendVarint(key, int64(*f.NativeTTL))
+	}
+	if key = appendFlag(key, f.Controller != nil); f.Controller != nil {
+		c := f.Controller
+		key = appendString(appendString(key, c.Group), c.Kind)
+		key = appendString(appendString(key, c.Name), string(c.UID))
+	}
+	key = append(key, byte(scheduledBy(f)))
+	key = appendConditions(key, &f.Conditions)
+	labelsAt = len(key)
+	switch all := f.Labels.(type) {
+	case nil:
+	case labels.Set:
+		for _, k := range slices.Sorted(maps.Keys(all)) {
+			key = appendString(appendString(key, k), placeholder(all[k], f))
+		}
+	case *shared:
+		key = append(key, all.encodedLabels...)
+	case placeholderLabels:
+		key = append(key, all.encodedLabels...)
+	default: // Without its labels, an object would be matched by other rules.
+		panic(fmt.Sprintf("labels as %T cannot be kept", all))
+	}
+	return key, labelsAt
+}
+
+func appendConditions(key []byte, r *lifecycle.Results) []byte {
+	if key = appendFlag(key, r.Conditions != nil); r.Conditions == nil {
+		return key
+	}
+	key = appendString(appendString(key, r.Digest), r.Values)
+	for _, failure := range r.Failures {
+		key = appendString(key, failure)
+	}
+	return key
+}
+
+// scheduledBy returns where the scheduled time of a Job is found in its compact form.
+func scheduledBy(f *lifecycle.Fact) lifecycle.ScheduledBy {
+	switch {
+	case f.Scheduled.IsZero() || f.Controller == nil || !f.Scheduled.Equal(lifecycle.ScheduleInName(f.Name, f.Controller.Name)):
+		return lifecycle.ScheduledByField
+	case f.Created.Before(f.Scheduled):
+		return lifecycle.ScheduledByName
+	}
+	return lifecycle.ScheduledByCreation
+}
+
+// placeholder returns the value of a label as it is stored.
+func placeholder(value string, f *lifecycle.Fact) string {
+	switch value {
+	case "":
+	case string(f.UID):
+		return uidPlaceholder
+	case f.Name:
+		return namePlaceholder
+	}
+	return value
+}
+
+func appendFlag(key []byte, flag bool) []byte {
+	if flag {
+		return append(key, 1)
+	}
+	return append(key, 0)
+}
+
+// appendString appends the length of a string, then the string.
+func appendString(key []byte, s string) []byte {
+	return append(binary.AppendUvarint(key, uint64(len(s))), s...)
+}
+
+// encodedLabels are keys and values in turn, in the order of the keys, each encoded by appendString.
+type encodedLabels string
+
+// next decodes the first string.
+func (l encodedLabels) next() (first string, rest encodedLabels) {
+	n, size := uint64(0), 0
+	for shift := 0; ; shift += 7 { // Like binary.Uvarint, which accepts no string.
+		b := l[size]
+		n |= uint64(b&0x7f) << shift
+		if size++; b < 0x80 {
+			break
+		}
+	}
+	return string(l[size : size+int(n)]), l[size+int(n):]
+}
+
+var (
+	_ labels.Labels = &shared{}
+	_ labels.Labels = placeholderLabels{}
+)
+
+// nameIn returns the name in the id of an object; see Compact.
+func (k *shared) nameIn(id string) string { return id[k.uidLength : len(id)-2] }
+
+// Has implements labels.Labels.
+func (k *shared) Has(label string) bool {
+	_, ok := k.Lookup(label)
+	return ok
+}
+
+// Get implements labels.Labels.
+func (k *shared) Get(label string) string {
+	value, _ := k.Lookup(label)
+	return value
+}
+
+// Lookup implements labels.Labels.
+func (k *shared) Lookup(label string) (string, bool) {
+	for l := k.encodedLabels; l != ""; {
+		var key, value string
+		key, l = l.next()
+		if value, l = l.next(); key == label {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// placeholderLabels are the labels of one object whose shared part has placeholders.
+type placeholderLabels struct {
+	*shared
+	id string // see Compact
+}
+
+// Get implements labels.Labels.
+func (l placeholderLabels) Get(label string) string {
+	value, _ := l.Lookup(label)
+	return value
+}
+
+// Lookup implements labels.Labels.
+func (l placeholderLabels) Lookup(label string) (string, bool) {
+	value, ok := l.shared.Lookup(label)
+	switch value {
+	case uidPlaceholder:
+		value = l.id[:l.uidLength]
+	case namePlaceholder:
+		value = l.nameIn(l.id)
+	}
+	return value, ok
+}

@@ -1,0 +1,72 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// FromJob reduces a Job. A Job has finished if its condition Complete or Failed is True, at the last transition of this condition. The
+// TTL-after-finished controller of Kubernetes uses the same time (KEP-592).
+func FromJob(job *batchv1.Job) (*Fact, error) {
+	f, err := newFact(gc.ResourceJobs, kindJob, &job.ObjectMeta)
+	if err != nil {
+		return nil, err
+	}
+	if s := job.Spec.TTLSecondsAfterFinished; s != nil {
+		ttl := time.Duration(*s) * time.Second
+		f.NativeTTL = &ttl
+	}
+	if c := f.Controller; c != nil && c.GroupKind == kindCronJob {
+		f.Scheduled = scheduledAt(job)
+	}
+	f.Deadline = deadline(&job.ObjectMeta, job.Status.StartTime, job.Spec.ActiveDeadlineSeconds)
+	// Another controller than the Kubernetes Job controller may not know deadlines.
+	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
+		f.Deadline.Fixed = true
+	}
+	for i := range job.Status.Conditions {
+		f.addJobCondition(&job.Status.Conditions[i])
+	}
+	return f, nil
+}
+
+// addJobCondition takes in a condition of a Job. The first one that says that the Job has finished decides.
+func (f *Fact) addJobCondition(c *batchv1.JobCondition) {
+	if c.Status != corev1.ConditionTrue || f.Finished {
+		return
+	}
+	outcome := gc.OutcomeSucceeded
+	switch c.Type {
+	case batchv1.JobComplete:
+	case batchv1.JobFailed:
+		outcome = gc.OutcomeFailed
+	case batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
+		f.Deadline.Fixed = true // Its outcome is decided already.
+		return
+	default:
+		return
+	}
+	doubt := ""
+	if c.LastTransitionTime.IsZero() {
+		doubt = "its condition " + string(c.Type) + " has no transition time"
+	}
+	f.finish(outcome, c.LastTransitionTime.Time, doubt)
+}
+
+// scheduledAt returns the scheduled time from the annotation of the CronJob controller; zero if there is none. The controller overwrites
+// an annotation of the template and always writes a valid time. So an invalid one comes from somebody else, for example from "kubectl
+// create job --from", and counts as none.
+func scheduledAt(job *batchv1.Job) time.Time {
+	at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/references"
+)
+
+// Fact returns the compact fact of an object of a kind.
+func Fact(k *kinds.Kind, object any) (*facts.Compact, error) {
+	results := lifecycle.Results{}
+	if e, ok := object.(*evaluated); ok {
+		object, results = e.object, e.results
+	}
+	f, err := k.Fact(object)
+	if err != nil {
+		return nil, err
+	}
+	f.Conditions = results
+	return facts.Compress(f), nil
+}
+
+// ReferrerReading returns what is read of referrers.
+func ReferrerReading(k *kinds.Referrer) Reading {
+	r := NewReading(k.Kind(), func(string) map[string]*lifecycle.Conditions { return nil })
+	r.unread = nil
+	if r.typed() {
+		r.unread = unreadExcept(r.Kind)
+	}
+	return r
+}
+
+// ReferringOf returns what an object refers to. The error says what could not be read; see kinds.Referrer.
+func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]knowledge.Referring, error) {
+	refs, exempt, err := k.References(object)
+	of := references.Referrer{UID: object.GetUID(), Namespace: object.GetNamespace(), Name: object.GetName()}
+	if of.UID == "" { // Not all API servers of others set it.
+		of.UID = types.UID(of.Namespace + "/" + of.Name)
+	}
+	var out []knowledge.Referring
+	if source := k.Source(); source != "" {
+		out = append(out, knowledge.Referring{Source: source, Referrer: of, Keys: references.Keys(refs)})
+	}
+	if source := k.Exemptions(); source != "" {
+		own := knowledge.Referring{Source: source, Referrer: of}
+		if exempt != "" {
+			own.Name, own.Keys = exempt, references.Keys([]references.Reference{k.Itself(of.Namespace, of.Name)})
+		}
+		out = append(out, own)
+	}
+	return out, err
+}
+
+// UnstructuredFrom returns a function that returns an object as ReferringOf takes it. It fails if the API server has answered in another
+// form than it was asked for. The object must not be used otherwise.
+func UnstructuredFrom(k *kinds.Referrer) func(object any) (*unstructured.Unstructured, error) {
+	expected := reflect.TypeOf(k.Kind().New())
+	return func(object any) (*unstructured.Unstructured, error) {
+		if reflect.TypeOf(object) != expected {
+			return nil, fmt.Errorf("%T is no object of %s", object, k.Resource())
+		}
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			return u, nil
+		}
+		object.(metav1.Object).SetManagedFields(nil) // To convert them takes long.
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		return &unstructured.Unstructured{Object: content}, err
+	}
+}
+
+// Unreadable is what an object refers to that is not known at all: everything in every namespace.
+func Unreadable(k *kinds.Referrer) []knowledge.Referring {
+	everything := references.Keys([]references.Reference{{
+		To: references.Secrets | references.ConfigMaps, Namespace: references.All, Name: references.All,
+	}})
+	unreadable := references.Referrer{UID: "unreadable", Name: "unreadable"}
+	return []knowledge.Referring{{Source: k.Sources()[0], Referrer: unreadable, Keys: everything}}
+}

@@ -1,0 +1,59 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"bytes"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// listItems is the field of every list that has its items.
+const listItems protowire.Number = 2
+
+// ItemSizes returns the sizes of the items of an encoded list; nil if it cannot be parsed.
+func ItemSizes(data []byte) []int {
+	unknown, isProtobuf := bytes.CutPrefix(data, magic)
+	if !isProtobuf {
+		return itemSizesJSON(data)
+	}
+	list, err := field(unknown, unknownRaw)
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for len(list) > 0 {
+		number, kind, n := protowire.ConsumeField(list)
+		if n < 0 {
+			return nil
+		}
+		if number == listItems && kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(list)
+			value, _ := protowire.ConsumeBytes(list[tag:n])
+			out = append(out, len(value))
+		}
+		list = list[n:]
+	}
+	return out
+}
+
+func itemSizesJSON(data []byte) []int {
+	var out []int
+	s := &scanner{data: data}
+	err := s.object(func(key []byte) error {
+		if string(key) != "items" {
+			_, err := s.skip()
+			return err
+		}
+		return s.array(func() error {
+			item, err := s.skip()
+			out = append(out, len(item))
+			return err
+		})
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}

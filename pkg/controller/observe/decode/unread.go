@@ -1,0 +1,236 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+)
+
+// strippedCodecs remove unread fields from protobuf before they decode it, unless match conditions may read them.
+type strippedCodecs struct {
+	runtime.NegotiatedSerializer
+	reading Reading
+}
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (c strippedCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
+	all := slices.Clone(c.NegotiatedSerializer.SupportedMediaTypes())
+	for i := range all {
+		all[i].Serializer = strippedDecoder{all[i].Serializer, c.reading}
+	}
+	return all
+}
+
+type strippedDecoder struct {
+	runtime.Serializer
+	reading Reading
+}
+
+// buffers contain stripped messages. Decoded objects are copies and do not refer to them.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// Decode implements runtime.Decoder.
+func (d strippedDecoder) Decode(
+	data []byte,
+	defaults *schema.GroupVersionKind,
+	into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	if conditions := d.reading.present(); needsAll(data, conditions) {
+		object, kind, err := d.Serializer.Decode(data, defaults, into)
+		if err != nil {
+			return nil, kind, err
+		}
+		object, err = d.reading.evaluate(object, conditions, len(data))
+		if err == nil {
+			setContent(object, data, d.reading.unread)
+		}
+		return object, kind, err
+	}
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	stripped, ok := stripUnread((*buffer)[:0], data, d.reading.unread)
+	if !ok {
+		return d.Serializer.Decode(data, defaults, into)
+	}
+	*buffer = stripped
+	return d.Serializer.Decode(stripped, defaults, into)
+}
+
+// needsAll reports whether match conditions may read any field of an encoded object, or of an object of an encoded list.
+func needsAll(data []byte, conditions map[string]*lifecycle.Conditions) bool {
+	if len(conditions) == 0 {
+		return false
+	}
+	unknown, protobuf := bytes.CutPrefix(data, magic)
+	kind, err := field(unknown, unknownType, typeKind)
+	if !protobuf || err != nil || bytes.HasSuffix(kind, []byte("List")) {
+		return true
+	}
+	namespace, err := field(unknown, unknownRaw, rawMetadata, metadataNamespace)
+	return err != nil || conditions[string(namespace)] != nil
+}
+
+// magic is the prefix of an object in protobuf. A runtime.Unknown follows.
+var magic = []byte("k8s\x00")
+
+// Fields of runtime.Unknown, of its type, of an object, and of its metadata.
+const (
+	unknownType, unknownRaw = 1, 2
+	typeKind                = 2
+	rawMetadata             = 1
+	metadataNamespace       = 3
+)
+
+// stripUnread appends an object from the API server without the unread fields of its kind. It returns false if the kind has none, or if the
+// object cannot be parsed; then the decoder returns a better error.
+func stripUnread(to, data []byte, kinds map[string]unread) ([]byte, bool) {
+	unknown, ok := bytes.CutPrefix(data, magic)
+	if !ok {
+		return nil, false
+	}
+	kind, err := field(unknown, unknownType, typeKind)
+	without := kinds[string(kind)]
+	if err != nil || without == nil {
+		return nil, false
+	}
+	stripped, err := leave(append(to, magic...), unknown, unread{unknownRaw: without})
+	return stripped, err == nil
+}
+
+// unread are the fields of a message that no fact needs, by their numbers in the .proto files of k8s.io/api. The value is nil if the whole
+// field is unread; otherwise it has the unread fields of the field. If others is in the map, every field that is not listed is unread.
+type unread map[protowire.Number]unread
+
+// others is the key for all fields that are not listed. read is the value for a field that is read in full. ifMarked is the key in a field
+// of the metadata that is read only if what stands before it has a mark: see lifecycle.NeedsManagers.
+const (
+	others   protowire.Number = 0
+	ifMarked protowire.Number = -1
+	// digested is the key in an object for everything except its content, whose digest is appended.
+	digested protowire.Number = -2
+)
+
+var read = unread{}
+
+// of returns what is unread of a field: nil if all of it is, and read if nothing is.
+func (u unread) of(number protowire.Number) unread {
+	if inner, listed := u[number]; listed {
+		return inner
+	}
+	if _, rest := u[others]; rest {
+		return nil
+	}
+	return read
+}
+
+var (
+	unreadOf = map[string]unread{
+		"Job": unreadJob, "JobList": {2: unreadJob},
+		"CronJob": unreadCronJob, "CronJobList": {2: unreadCronJob},
+		"Pod": unreadPod, "PodList": {2: unreadPod},
+	}
+	unreadMetadata  = unread{17: {1: read, others: nil, ifMarked: nil}} // all of managedFields but the managers
+	unreadCondition = unread{
+		3: nil, 5: nil, 6: nil, // lastProbeTime, reason, message
+	}
+	unreadJob = unread{
+		digested: contentOfJob,
+		1:        unreadMetadata,
+		2: {
+			4:  nil,
+			6:  nil,
+			9:  nil,
+			11: nil,
+			16: nil,
+			17: nil,
+		}, // selector, template, completionMode, podFailurePolicy, successPolicy, scheduling
+		3: {1: unreadCondition, 7: nil, 8: nil, 10: nil}, // conditions; completedIndexes, uncountedTerminatedPods, failedIndexes
+	}
+	unreadCronJob = unread{1: unreadMetadata, 2: nil} // spec
+	unreadPod     = unread{
+		digested: contentOfPod,
+		1:        unreadMetadata,
+		2:        {3: read, 5: read, others: nil}, // all of the spec but restartPolicy and activeDeadlineSeconds
+		3: {
+			2: unreadCondition, 8: unreadContainer, 10: unreadContainer, 13: unreadContainer,
+			15: nil, 19: nil, 20: nil, 21: nil, 22: nil, // of claims, resources and volumes
+		},
+	}
+	unreadContainer = unread{
+		1: nil, 3: nil, 6: nil, 7: nil, 8: nil, 10: nil, 11: nil, 12: nil, 13: nil, 14: nil, // name, lastState, images, container, resources
+	}
+)
+
+// leave appends a message without its unread fields.
+func leave(to, message []byte, without unread) ([]byte, error) {
+	start, whole := len(to), message
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeField(message)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		one := message[:n]
+		message = message[n:]
+		inner := without.of(number)
+		if _, conditional := inner[ifMarked]; conditional && !lifecycle.NeedsManagers(to[start:]) {
+			continue
+		}
+		switch {
+		case inner == nil:
+		case len(inner) == 0 || kind != protowire.BytesType:
+			to = append(to, one...)
+		default:
+			var err error
+			if to, err = leaveInner(to, one, inner); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if content := without[digested]; content != nil {
+		to = appendContent(to, whole, content)
+	}
+	return to, nil
+}
+
+// leaveInner appends a field that is a message itself. Its length is known only after its own unread fields are removed.
+func leaveInner(to, one []byte, without unread) ([]byte, error) {
+	number, kind, tag := protowire.ConsumeTag(one)
+	value, _ := protowire.ConsumeBytes(one[tag:])
+	to = protowire.AppendTag(to, number, kind)
+	start := len(to)
+	to, err := leave(to, value, without)
+	if err != nil {
+		return nil, err
+	}
+	var length [10]byte
+	return slices.Insert(to, start, protowire.AppendVarint(length[:0], uint64(len(to)-start))...), nil
+}
+
+// field returns the value of a field in a message; nil if there is none.
+func field(message []byte, path ...protowire.Number) ([]byte, error) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeField(message)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		if number == path[0] && kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(message)
+			value, _ := protowire.ConsumeBytes(message[tag:])
+			if len(path) == 1 {
+				return value, nil
+			}
+			return field(value, path[1:]...)
+		}
+		message = message[n:]
+	}
+	return nil, nil
+}

@@ -1,0 +1,200 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"bytes"
+	"math/rand"
+	goreflect "reflect"
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testkinds"
+)
+
+var (
+	whole    = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+	stripped = strippedDecoder{whole, NewReading(testkinds.Of(&batchv1.Job{}), testkinds.NoConditions)}
+)
+
+// encoded returns an object as the API server sends it.
+func encoded(t testing.TB, object runtime.Object) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	if err := whole.Encode(object, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func decoded(t testing.TB, by runtime.Decoder, data []byte) runtime.Object {
+	t.Helper()
+	object, _, err := by.Decode(data, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// blank removes all unread fields.
+func blank(object runtime.Object) {
+	blankManagedFields(object)
+	switch o := object.(type) {
+	case *batchv1.Job:
+		s := &o.Spec
+		s.Selector, s.Template, s.CompletionMode, s.PodFailurePolicy, s.SuccessPolicy, s.Scheduling = nil, corev1.PodTemplateSpec{}, nil, nil, nil, nil
+		o.Status.CompletedIndexes, o.Status.UncountedTerminatedPods, o.Status.FailedIndexes = "", nil, nil
+		for i := range o.Status.Conditions {
+			c := &o.Status.Conditions[i]
+			c.LastProbeTime, c.Reason, c.Message = metav1.Time{}, "", ""
+		}
+	case *batchv1.CronJob:
+		o.Spec = batchv1.CronJobSpec{}
+	case *corev1.Pod:
+		o.Spec = corev1.PodSpec{
+			RestartPolicy: o.Spec.RestartPolicy, ActiveDeadlineSeconds: o.Spec.ActiveDeadlineSeconds,
+		}
+		s := &o.Status
+		s.ResourceClaimStatuses, s.AllocatedResources, s.Resources, s.NodeAllocatableResourceClaimStatuses, s.VolumeHealth = nil, nil, nil, nil, nil
+		for i := range s.Conditions {
+			c := &s.Conditions[i]
+			c.LastProbeTime, c.Reason, c.Message = metav1.Time{}, "", ""
+		}
+		for _, c := range slices.Concat(pointers(s.InitContainerStatuses), pointers(s.ContainerStatuses), pointers(s.EphemeralContainerStatuses)) {
+			*c = corev1.ContainerStatus{State: c.State, Ready: c.Ready, RestartCount: c.RestartCount, Started: c.Started, StopSignal: c.StopSignal}
+		}
+	}
+}
+
+// blankManagedFields removes all of managedFields but the managers, and these too if no mark needs them.
+func blankManagedFields(object runtime.Object) {
+	m, ok := object.(metav1.Object)
+	if _, quota := object.(*corev1.ResourceQuota); !ok || quota {
+		return
+	}
+	var managers []metav1.ManagedFieldsEntry
+	for _, f := range m.GetManagedFields() {
+		managers = append(managers, metav1.ManagedFieldsEntry{Manager: f.Manager})
+	}
+	if m.GetLabels()[fluxMark] == "" {
+		managers = nil
+	}
+	m.SetManagedFields(managers)
+}
+
+const fluxMark = "kustomize.toolkit.fluxcd.io/name"
+
+func pointers[T any](all []T) []*T {
+	var out []*T
+	for i := range all {
+		out = append(out, &all[i])
+	}
+	return out
+}
+
+// TestStripUnread fills objects at random: stripUnread removes exactly the unread fields.
+func TestStripUnread(t *testing.T) {
+	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs)
+	for _, empty := range []runtime.Object{&batchv1.Job{}, &batchv1.CronJob{}, &corev1.Pod{}, &corev1.ResourceQuota{}} {
+		full := 0
+		for i := range 300 {
+			object := empty.DeepCopyObject()
+			filler.Fill(object)
+			if m := object.(metav1.Object); i%2 == 0 {
+				m.SetLabels(map[string]string{fluxMark: "apps", fluxMark + "space": "flux-system"})
+			}
+			data := encoded(t, object)
+			before := bytes.Clone(data)
+			got, want := decoded(t, stripped, data), decoded(t, whole, data)
+			if !apiequality.Semantic.DeepEqual(got, want) {
+				full++
+			}
+			blank(want)
+			got.(metav1.Object).SetSelfLink(want.(metav1.Object).GetSelfLink()) // the digest
+			if !apiequality.Semantic.DeepEqual(got, want) {
+				t.Fatalf("stripUnread to\n%+v\nnot\n%+v", got, want)
+			}
+			if !bytes.Equal(data, before) {
+				t.Fatal("the answer itself was changed")
+			}
+		}
+		if _, ok := empty.(*corev1.ResourceQuota); full == 0 != ok {
+			t.Errorf("%T: stripUnread %d times", empty, full)
+		}
+	}
+}
+
+// TestStrippedFacts: a stripped object becomes the same fact.
+func TestStrippedFacts(t *testing.T) {
+	for _, object := range []runtime.Object{
+		testbuilders.Job("a").Label("app", "train").Complete(testbuilders.Now).Obj(),
+		testbuilders.Pod("b").Label("app", "train").Obj(),
+		testbuilders.Job("c").Label(fluxMark, "a").Label(fluxMark+"space", "b").Managers("kube-controller-manager", "kustomize-controller").Obj(),
+		testbuilders.Job("d").Label(fluxMark, "a").Label(fluxMark+"space", "b").Managers("kube-controller-manager", "controller").Obj(),
+	} {
+		data := encoded(t, object)
+		all := decoded(t, whole, data)
+		setContent(all, data, unreadOf)
+		want, err := Fact(testkinds.Of(object), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Fact(testkinds.Of(object), decoded(t, stripped, data)); err != nil || !goreflect.DeepEqual(got, want) {
+			t.Errorf("%+v, %v; not %+v", got, err, want)
+		}
+	}
+}
+
+// TestStrippedRestartPolicy: only the restart policy and the deadline stay of the spec of a Pod.
+func TestStrippedRestartPolicy(t *testing.T) {
+	for policy, want := range map[corev1.RestartPolicy]bool{corev1.RestartPolicyAlways: true, corev1.RestartPolicyOnFailure: false} {
+		got, err := Fact(testkinds.Of(&corev1.Pod{}), decoded(t, stripped, encoded(t, testbuilders.Pod("a").TTL("1h").Restarts(policy).Obj())))
+		if err != nil || got.Fact().Endless != want {
+			t.Errorf("%s: %+v, %v", policy, got.Fact(), err)
+		}
+	}
+}
+
+// TestStrippedErrors: the decoder returns the same errors for an answer that is cut off, wherever that is.
+func TestStrippedErrors(t *testing.T) {
+	data := encoded(t, testkinds.TemplatedJob("a"))
+	for n := range data {
+		_, _, wrong := stripped.Decode(data[:n], nil, nil)
+		if _, _, want := whole.Decode(data[:n], nil, nil); (wrong == nil) != (want == nil) ||
+			wrong != nil && wrong.Error() != want.Error() {
+			t.Fatalf("cut off after %d bytes: %v, not %v", n, wrong, want)
+		}
+	}
+}
+
+// BenchmarkDecode decodes and reduces a small Job.
+func BenchmarkDecode(b *testing.B) {
+	data := encoded(b, testkinds.TemplatedJob("a"))
+	for name, by := range map[string]runtime.Decoder{"whole": whole, "stripped": stripped} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Fact(testkinds.Of(&batchv1.Job{}), decoded(b, by, data)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

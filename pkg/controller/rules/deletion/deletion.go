@@ -1,0 +1,100 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deletion describes one DELETE, or the PATCH of a deadline: the order, the outcome, and when the next attempt may follow. The
+// package is pure.
+package deletion
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// Order is a DELETE to be sent, or the PATCH of a deadline, for exactly the state that was decided on.
+type Order struct {
+	Kind *kinds.Kind
+	Fact *lifecycle.Fact
+	// Policy has no namespace if it is a cluster policy. Rule is empty if a ceiling of the policy decides.
+	Policy    types.NamespacedName
+	PolicyUID types.UID
+	Rule      string
+	// Account is the ServiceAccount of the namespace as which the request is sent; empty for Winnow itself.
+	Account     string
+	Propagation metav1.DeletionPropagation
+	// Reason is why the object is due, and After the event from which its TTL is counted. Native is set if the native TTL of the object
+	// decides.
+	Reason policy.Reason
+	After  gc.After
+	Native bool
+	// Deadline is nil for a DELETE. Otherwise the order is for a PATCH that sets the deadline of the object to this value; zero removes it.
+	Deadline *time.Duration
+	// Due is when the object became due; zero for a PATCH.
+	Due time.Time
+	// Until is when the order lapses: from then on policies and namespaces in memory are no longer known to be fresh.
+	Until time.Time
+	// Conditions must be evaluated whenever the object is read again; nil if there are none.
+	Conditions *lifecycle.Conditions
+	// Reread is set if the object must be read, and decided on again, before the DELETE.
+	Reread bool
+}
+
+// Lapsed reports whether it is too late to send the DELETE. It checks both clocks: the monotonic clock stands still while the host is
+// suspended, and the wall clock may be set.
+func (o *Order) Lapsed(now time.Time) bool {
+	return !now.Before(o.Until) || !now.Round(0).Before(o.Until.Round(0))
+}
+
+// Outcome is how an order ended.
+type Outcome int
+
+const (
+	// Accepted: the object is gone or being deleted, or has its new deadline.
+	Accepted Outcome = iota
+	// NotFound: the object was gone already.
+	NotFound
+	// Conflict: the object is not in the state that was decided on.
+	Conflict
+	// RetryLater: the server asks to try later.
+	RetryLater
+	// Unauthorized: a permission is missing.
+	Unauthorized
+	// Refused: the server, an admission policy or a webhook refused the deletion.
+	Refused
+	// Unknown: there was no answer, and the object may or may not have been deleted.
+	Unknown
+	// Released: the order was given back without a DELETE, because the object must not be deleted now.
+	Released
+)
+
+// Outcomes are all outcomes.
+var Outcomes = []Outcome{Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown, Released}
+
+var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "RetryLater", "Unauthorized", "Refused", "Unknown", "Released"}
+
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// Result is the outcome of an order.
+type Result struct {
+	Outcome Outcome
+	// NotSent is set if no DELETE was sent, because the outcome was clear without it.
+	NotSent bool
+	// Detail is the server's own message, or the missing permission.
+	Detail string
+	// RetryAfter is how long the server asks to wait after RetryLater; zero if it does not say.
+	RetryAfter time.Duration
+	// Changed is the new state of the object after an accepted PATCH.
+	Changed *lifecycle.Fact
+}
+
+// Gone is an accepted deletion after the watch reported the object as gone, or an accepted PATCH, at the time At.
+type Gone struct {
+	*Order
+	At time.Time
+}

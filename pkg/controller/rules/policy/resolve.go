@@ -1,0 +1,194 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+)
+
+// Object is a fact together with what is known about the object from elsewhere.
+type Object struct {
+	*lifecycle.Fact
+	// Owner is the state of the object's controller.
+	Owner lifecycle.Ownership
+	// Recreated is set if the object came back under its name each time it was deleted.
+	Recreated bool
+}
+
+// Effective combines the matches on an object, before ceilings, guardrails and the time are applied.
+type Effective struct {
+	Object
+	options
+	// latest is the latest answer of the matches, and by is the match that gives it; empty if there are no matches.
+	latest answer
+	by     Resolution
+	// latestWithoutQuotas is the latest answer if percentOfQuota limits nothing.
+	latestWithoutQuotas answer
+	// unlimited is set if a match keeps the object forever, and limits no number. outside is the first match that limits only the number and
+	// has a pool that does not count the object; empty if there is none.
+	unlimited bool
+	outside   Resolution
+	// annotationTTL is the strictest mode of the matches.
+	annotationTTL gc.AnnotationTTLMode
+	annotations   annotations
+	// doubt is why it is not known which rule matches; zero if it is known.
+	doubt cause
+	// deadline is how long the object may run, and deadlineBy is the match that sets it; zero unless all matches set a deadline.
+	deadline   time.Duration
+	deadlineBy Resolution
+}
+
+var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}
+
+// Resolve combines the matches on an object. Without matches, the options have the API's defaults.
+func Resolve(o Object, matches []Match) Effective {
+	e := Effective{
+		Object: o, latest: answer{never: true}, latestWithoutQuotas: answer{never: true},
+		annotationTTL: gc.AnnotationExtendOnly, options: defaultOptions,
+	}
+	for i := range matches {
+		e.add(&matches[i])
+	}
+	if e.annotationTTL != gc.AnnotationIgnore {
+		e.annotations = readAnnotations(o.Fact)
+	}
+	return e
+}
+
+// With returns the Effective as if a match of a Preview policy were enforced too. A policy of the namespace then replaces the matches of
+// cluster policies.
+func (e *Effective) With(m Match) Effective {
+	if e.by.Policy != nil && e.by.Policy.Cluster != nil && m.Policy.Cluster == nil {
+		return Resolve(e.Object, []Match{m})
+	}
+	out := *e
+	if out.add(&m); out.annotationTTL == gc.AnnotationIgnore {
+		out.annotations = annotations{}
+	}
+	return out
+}
+
+// add adds a match.
+func (e *Effective) add(m *Match) {
+	first := e.by.Policy == nil
+	if first || strictness[m.Policy.annotationTTL] > strictness[e.annotationTTL] {
+		e.annotationTTL = m.Policy.annotationTTL
+	}
+	if first {
+		e.options = m.Rule.options
+	} else {
+		e.options.add(&m.Rule.options)
+	}
+	if e.doubt.reason == "" {
+		e.doubt = m.doubt
+	}
+	e.addDeadline(m, first)
+	e.addAnswer(m, first)
+	e.addLimit(m)
+}
+
+// addAnswer adds the answer of a match.
+func (e *Effective) addAnswer(m *Match, first bool) {
+	a := m.answer(&e.Object)
+	if sure := m.answerWithoutQuotas(&e.Object); first || sure.laterThan(e.latestWithoutQuotas) {
+		e.latestWithoutQuotas = sure
+	}
+	if first || e.decides(m, a) {
+		e.latest, e.by = a, Resolution{Policy: m.Policy, Rule: m.Rule, Propagation: m.Rule.propagation}
+	}
+}
+
+// addLimit notes whether a match limits how long or how many objects are kept.
+func (e *Effective) addLimit(m *Match) {
+	switch {
+	case !m.Rule.ttl.never:
+	case m.Rule.Capacity == nil:
+		e.unlimited = true
+	case !m.Counted && e.outside.Rule == nil:
+		e.outside = Resolution{Policy: m.Policy, Rule: m.Rule}
+	}
+}
+
+// decides reports whether a match decides instead of the matches added before: the later answer decides, and of equal answers the answer of
+// the policy with the first name.
+func (e *Effective) decides(m *Match, a answer) bool {
+	return a.laterThan(e.latest) || !e.latest.laterThan(a) && m.Policy.Name < e.by.Policy.Name
+}
+
+// answerWithoutQuotas returns the answer of a match if percentOfQuota limits nothing.
+func (m *Match) answerWithoutQuotas(o *Object) answer {
+	if m.Over && m.Rule.Capacity.PercentOfQuota != 0 {
+		return (&Match{Policy: m.Policy, Rule: m.Rule}).answer(o)
+	}
+	return m.answer(o)
+}
+
+// since is the time from which the TTL of the annotation, minTTL and maxTTL are counted.
+func (e *Effective) since() time.Time { return e.Object.since(e.trigger) }
+
+// since is the time from which a TTL is counted.
+func (o *Object) since(t *trigger) time.Time { return t.since(o.Fact, o.Owner.FinishedAt) }
+
+// EndedAt is when the object finished, or when its controller finished if that is later, because the controller needed the object until
+// then; zero if the object has not finished, or it is not known when.
+func (o *Object) EndedAt() time.Time { return notBefore(o.FinishedAt, o.Owner.FinishedAt) }
+
+// Unevaluated reports whether it is not known yet which rule matches, because match conditions have not been evaluated.
+func (e *Effective) Unevaluated() bool { return e.doubt.reason == ReasonUnobserved }
+
+// Counting is how limits count an object.
+type Counting struct {
+	// Counts is set if ceilings count the object.
+	Counts bool
+	// KeptByAnnotation is set if its annotations keep the object, so that pools do not count it.
+	KeptByAnnotation bool
+	// Until is when Counts or KeptByAnnotation changes because time passes; zero if never.
+	Until time.Time
+}
+
+// InPools reports whether pools count the object, and not only ceilings.
+func (c Counting) InPools() bool { return c.Counts && !c.KeptByAnnotation }
+
+// Counting returns how limits count the object at now. Guardrails limit how long its annotations keep it.
+func (e *Effective) Counting(b *Bounds, now time.Time) Counting {
+	if e.hold().reason != "" || e.excluded() != "" || e.Terminating || !e.Finished {
+		return Counting{}
+	}
+	ended := e.EndedAt()
+	if now.Before(ended) {
+		return Counting{Until: ended}
+	}
+	kept := b.applyMaxTTL(e.annotate(answer{at: ended}), e.since())
+	switch {
+	case kept.never:
+		return Counting{Counts: true, KeptByAnnotation: true}
+	case now.Before(kept.at):
+		return Counting{Counts: true, KeptByAnnotation: true, Until: kept.at}
+	}
+	return Counting{Counts: true}
+}
+
+// Resolution is who decides for an object.
+type Resolution struct {
+	// Policy is nil if none decides.
+	Policy *Policy
+	// Rule is nil if a ceiling of Policy decides.
+	Rule *Rule
+	// Native is set if the native TTL replaces the policy's answer.
+	Native      bool
+	Propagation metav1.DeletionPropagation
+}
+
+// RuleName returns the name of the rule; empty for a ceiling.
+func (r *Resolution) RuleName() string {
+	if r.Rule == nil {
+		return ""
+	}
+	return r.Rule.Name
+}

@@ -1,0 +1,238 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deleter sends the DELETE requests, the PATCH requests for deadlines, and the GET that some of them need first. Only this package
+// deletes and changes objects of users.
+package deleter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+)
+
+// requestTimeout bounds one request. After this time the outcome is unknown.
+const requestTimeout = 30 * time.Second
+
+// retryAfterMost bounds the Retry-After that the API server, or a webhook, may ask for.
+const retryAfterMost = time.Minute
+
+// byWebhook is how the message of every refusal by an admission webhook begins, whatever its status; see the package
+// k8s.io/apiserver/pkg/admission/plugin/webhook/errors. The headers of Priority and Fairness do not help, because all answers have them.
+const byWebhook = "admission webhook "
+
+// Deleter sends one request for each order: a DELETE, or the PATCH of a deadline, of exactly the state that was decided on.
+type Deleter struct {
+	cluster   kubernetes.Interface
+	userAgent string
+	clock     clock.PassiveClock
+	rights    Rights
+}
+
+// Rights says what is missing for a right, and how to grant it; empty if nothing is. It distinguishes a missing permission from a refusal
+// by admission.
+type Rights interface {
+	Missing(ctx context.Context, right deletion.Right) (string, error)
+}
+
+// New returns a Deleter. The User-Agent of its requests is userAgent, such as "winnow/v1.0.0", followed by the policy and rule.
+func New(cluster kubernetes.Interface, userAgent string, clock clock.PassiveClock, rights Rights) *Deleter {
+	return &Deleter{cluster: cluster, userAgent: userAgent, clock: clock, rights: rights}
+}
+
+// Answer is the result of an order.
+type Answer struct {
+	deletion.Result
+	// Overloaded is set, for the outcome RetryLater, if the API server itself is overloaded, and not only a webhook for this object.
+	Overloaded bool
+}
+
+// Delete sends the DELETE or PATCH of an order, unless the outcome is clear without it.
+func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var lapsed atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// A request may wait for its connection, or be sent again on another one, and the order may lapse in the meantime.
+		GotConn: func(httptrace.GotConnInfo) {
+			if o.Lapsed(d.clock.Now()) {
+				lapsed.Store(true)
+				cancel()
+			}
+		},
+	})
+	request, err := d.requestFor(o)
+	if err != nil {
+		return notSent(deletion.Refused, err.Error())
+	}
+	result := request.SetHeader("User-Agent", fmt.Sprintf("%s (%s)", d.userAgent, comment(o))).Do(ctx)
+	switch err := result.Error(); {
+	case err != nil && lapsed.Load(): // The transport may have written some of the request before it noticed.
+		return answered(deletion.Unknown, "no answer: the request was canceled, because it waited too long for a connection")
+	case err == nil && o.Deadline != nil:
+		return patched(o, result)
+	default:
+		return d.result(ctx, o, err)
+	}
+}
+
+// requestFor returns the DELETE or PATCH of an order.
+func (d *Deleter) requestFor(o *deletion.Order) (*rest.Request, error) {
+	version := fmt.Sprint(o.Fact.ResourceVersion)
+	if o.Deadline != nil {
+		return d.patchRequest(o, version)
+	}
+	return d.request(http.MethodDelete, o).Body(&metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &o.Fact.UID, ResourceVersion: &version},
+		PropagationPolicy: &o.Propagation,
+	}), nil
+}
+
+// comment returns what the User-Agent says in parentheses: it names the policy and rule that decided, for the audit log.
+func comment(o *deletion.Order) string {
+	name := strings.TrimPrefix(o.Policy.String(), "/")
+	if name == "" {
+		return "deadline=withdrawn" // No policy matches the object any more.
+	}
+	if o.Rule == "" {
+		return "ceiling=" + name
+	}
+	return fmt.Sprintf("policy=%s; rule=%s", name, o.Rule)
+}
+
+// Read gets the newest state of the object of an order. It returns nil without an error if there is no object with this name and UID.
+func (d *Deleter) Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	read, err := factOf(o, d.request(http.MethodGet, o).Do(ctx))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil || read.UID != o.Fact.UID {
+		return nil, err
+	}
+	return read, nil
+}
+
+// factOf returns the fact of an object that was read for an order, with the results of its match conditions.
+func factOf(o *deletion.Order, result rest.Result) (*lifecycle.Fact, error) {
+	object, content := o.Kind.New(), map[string]any(nil)
+	if acceptFor(o) == "" {
+		if err := result.Into(object); err != nil {
+			return nil, err
+		}
+	} else {
+		raw, err := result.Raw()
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(json.Unmarshal(raw, &content), json.Unmarshal(raw, object)); err != nil {
+			return nil, err
+		}
+		if content == nil {
+			return nil, errors.New("the answer has no object")
+		}
+		content["apiVersion"], content["kind"] = o.Kind.GroupVersionKind.ToAPIVersionAndKind()
+	}
+	f, err := o.Kind.Fact(object)
+	if err == nil {
+		f.Conditions = o.Conditions.Evaluate(content)
+	}
+	return f, err
+}
+
+// metadataAlone asks for the metadata of an object, without the data of a Secret for example.
+const metadataAlone = runtime.ContentTypeJSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+// acceptFor returns the content type in which an object is read; empty for the client's content type. Match conditions are evaluated over
+// JSON.
+func acceptFor(o *deletion.Order) string {
+	_, bare := o.Kind.New().(*metav1.PartialObjectMetadata)
+	switch {
+	case bare && (o.Conditions == nil || o.Conditions.ReadMetadata()):
+		return metadataAlone
+	case o.Conditions != nil:
+		return runtime.ContentTypeJSON
+	}
+	return ""
+}
+
+// request returns a request for the object of an order, without retries: the engine decides when to try again. It is sent as the account
+// of the order, over the same connections as all others.
+func (d *Deleter) request(verb string, o *deletion.Order) *rest.Request {
+	r := d.cluster.CoreV1().RESTClient().Verb(verb).AbsPath(o.Kind.Path(o.Fact.Namespace, o.Fact.Name)...).MaxRetries(0)
+	if o.Account != "" {
+		r.SetHeader(authenticationv1.ImpersonateUserHeader, serviceaccount.MakeUsername(o.Fact.Namespace, o.Account))
+	}
+	if accept := acceptFor(o); accept != "" && verb != http.MethodDelete {
+		r.SetHeader("Accept", accept)
+	}
+	return r
+}
+
+// noAnswer returns why there was no answer, without the addresses of the connection. They differ each time, so the status of the policy
+// would be written each time too.
+func noAnswer(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return "no answer from the API server: " + op.Err.Error()
+	}
+	return err.Error()
+}
+
+// result translates the answer of the API server.
+func (d *Deleter) result(ctx context.Context, o *deletion.Order, err error) Answer {
+	if err == nil {
+		return answered(deletion.Accepted, "")
+	}
+	status, ok := err.(apierrors.APIStatus)
+	if !ok {
+		return answered(deletion.Unknown, noAnswer(err))
+	}
+	out := answered(deletion.Refused, err.Error())
+	switch status.Status().Code {
+	case http.StatusNotFound:
+		out.Outcome = deletion.NotFound
+	case http.StatusConflict:
+		out.Outcome = deletion.Conflict
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		out.Outcome, out.Overloaded = deletion.RetryLater, !strings.HasPrefix(status.Status().Message, byWebhook)
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			out.RetryAfter = min(time.Duration(seconds)*time.Second, retryAfterMost)
+		}
+	case http.StatusGatewayTimeout:
+		out.Outcome = deletion.Unknown
+	case http.StatusForbidden:
+		if missing, _ := d.rights.Missing(ctx, o.Right()); missing != "" { // An error leaves the answer as it is.
+			out.Outcome, out.Detail = deletion.Unauthorized, missing
+		}
+	}
+	return out
+}
+
+func answered(outcome deletion.Outcome, detail string) Answer {
+	return Answer{Result: deletion.Result{Outcome: outcome, Detail: detail}}
+}
+
+func notSent(outcome deletion.Outcome, detail string) Answer {
+	return Answer{Result: deletion.Result{Outcome: outcome, NotSent: true, Detail: detail}}
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package marks stores since when ConfigMaps and Secrets are unused, and objects finished that do not say so themselves, in the cluster's
+// own API; see artifacts/storage.
+package marks
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+)
+
+// Resource holds the marks. Each object is one engine.Marks.
+var Resource = schema.GroupVersionResource{Group: "internal.gc.winnow.dev", Version: "v1alpha1", Resource: "usagemarks"}
+
+const kind = "UsageMarks"
+
+// The fields have marks by the UIDs of objects. fieldUnused is always there, because versions of Winnow that know no other field require
+// it.
+const (
+	fieldUnused   = "unused"
+	fieldFinished = "finished"
+	fieldSince    = "since"
+	fieldVersion  = "resourceVersion"
+)
+
+func encode(m *memory.Marks) *unstructured.Unstructured {
+	unused := make(map[string]any, len(m.Unused))
+	for uid, since := range m.Unused {
+		unused[string(uid)] = encodeTime(since)
+	}
+	object := named(m.NamespacedName)
+	object.Object[fieldUnused] = unused
+	if len(m.Finished) > 0 {
+		finished := make(map[string]any, len(m.Finished))
+		for uid, mark := range m.Finished {
+			finished[string(uid)] = map[string]any{
+				fieldSince: encodeTime(mark.Since), fieldVersion: strconv.FormatUint(mark.Version, 10),
+			}
+		}
+		object.Object[fieldFinished] = finished
+	}
+	object.SetResourceVersion(m.ResourceVersion)
+	return object
+}
+
+// encodeTime keeps fractions of seconds: an object must not become older by a restart.
+func encodeTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func named(name types.NamespacedName) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(Resource.GroupVersion().WithKind(kind))
+	object.SetNamespace(name.Namespace)
+	object.SetName(name.Name)
+	return object
+}
+
+// Decode returns the marks of a stored object. If decoding fails, it returns no marks, so that the object is overwritten, and the error
+// says why.
+func Decode(object *unstructured.Unstructured) (*memory.Marks, error) {
+	out := &memory.Marks{
+		NamespacedName:  types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+		ResourceVersion: object.GetResourceVersion(),
+	}
+	unused, err := decode(object, fieldUnused, decodeTime)
+	if err != nil {
+		return out, err
+	}
+	var finished map[types.UID]memory.FinishMark
+	if object.Object[fieldFinished] != nil {
+		if finished, err = decode(object, fieldFinished, decodeFinish); err != nil {
+			return out, err
+		}
+	}
+	out.Unused, out.Finished = unused, finished
+	return out, nil
+}
+
+func decode[M any](object *unstructured.Unstructured, field string, decode func(any) (M, bool)) (map[types.UID]M, error) {
+	stored, ok := object.Object[field].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s of UsageMarks %q is %T, not a map", field, title(object), object.Object[field])
+	}
+	out := make(map[types.UID]M, len(stored))
+	for uid, value := range stored {
+		if out[types.UID(uid)], ok = decode(value); !ok {
+			return nil, fmt.Errorf("%s of UsageMarks %q has %v for %q, not a time", field, title(object), value, uid)
+		}
+	}
+	return out, nil
+}
+
+func title(object *unstructured.Unstructured) string {
+	return object.GetNamespace() + "/" + object.GetName()
+}
+
+func decodeTime(value any) (time.Time, bool) {
+	text, _ := value.(string)
+	at, err := time.Parse(time.RFC3339, text)
+	year := at.UTC().Year()
+	return at, err == nil && year >= 0 && year <= 9999 // RFC 3339 has no other years, so encodeTime could not store them again.
+}
+
+func decodeFinish(value any) (out memory.FinishMark, ok bool) {
+	stored, _ := value.(map[string]any)
+	if out.Since, ok = decodeTime(stored[fieldSince]); !ok {
+		return out, false
+	}
+	text, _ := stored[fieldVersion].(string)
+	version, err := strconv.ParseUint(text, 10, 64)
+	out.Version = version
+	return out, err == nil
+}

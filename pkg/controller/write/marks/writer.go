@@ -1,0 +1,80 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package marks
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/write/stored"
+)
+
+const (
+	// flushEvery is how often the marks of a namespace are written at most.
+	flushEvery = 10 * time.Second
+	// budget is how many writes a second there may be, and most at once. A write counts as one for each perWrite marks.
+	budget, most = 5, 10
+	perWrite     = 1000
+)
+
+// Tracker says which marks must be stored.
+type Tracker interface {
+	// TakeUnmarked returns the namespaces for which other marks may have to be stored than are, since the last call.
+	TakeUnmarked() []string
+	// MarksToStore returns the marks of a namespace that differ from those that are stored, and reports whether they are known.
+	MarksToStore(namespace string) ([]*memory.Marks, bool)
+}
+
+// Writer stores marks. It runs on the leader alone. A write that fails is tried again with the others.
+type Writer struct {
+	tracker Tracker
+	stored  *stored.Writer
+	pending sets.Set[string] // namespaces for which marks may have to be stored
+}
+
+// NewWriter returns a Writer, which Run starts.
+func NewWriter(t Tracker, client dynamic.Interface, c clock.PassiveClock) *Writer {
+	return &Writer{tracker: t, pending: sets.New[string](), stored: stored.NewWriter(stored.Config{
+		Resource: Resource, Client: client, Clock: c, Budget: rate.NewLimiter(budget, most), Writes: metrics.UsageMarksWrites,
+		Failure: "Cannot store since when objects are unused or finished",
+	})}
+}
+
+// Run writes until ctx ends.
+func (w *Writer) Run(ctx context.Context) { wait.NonSlidingUntilWithContext(ctx, w.flush, flushEvery) }
+
+// flush writes the marks of each pending namespace once, however long that takes.
+func (w *Writer) flush(ctx context.Context) {
+	w.pending.Insert(w.tracker.TakeUnmarked()...)
+	for _, namespace := range w.pending.UnsortedList() {
+		if ctx.Err() != nil {
+			return
+		}
+		if w.flushNamespace(ctx, namespace) {
+			w.pending.Delete(namespace)
+		}
+	}
+}
+
+// flushNamespace reports whether the marks of a namespace are stored.
+func (w *Writer) flushNamespace(ctx context.Context, namespace string) bool {
+	marks, done := w.tracker.MarksToStore(namespace)
+	for _, m := range marks {
+		done = w.write(ctx, m) && done
+	}
+	return done
+}
+
+// write stores marks, and reports whether that need not be tried again.
+func (w *Writer) write(ctx context.Context, m *memory.Marks) bool {
+	return w.stored.Write(ctx, stored.Change{Object: encode(m), Delete: m.Len() == 0, Cost: 1 + m.Len()/perWrite})
+}

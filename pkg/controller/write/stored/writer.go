@@ -1,0 +1,105 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stored writes the objects in which Winnow stores what it must not forget, in the cluster's own API; see artifacts/storage.
+package stored
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+)
+
+// logEvery is how often failures are logged at most.
+const logEvery = time.Minute
+
+// Config is what a Writer works with.
+type Config struct {
+	Resource schema.GroupVersionResource
+	Client   dynamic.Interface
+	Clock    clock.PassiveClock
+	// Budget is how many writes there may be.
+	Budget *rate.Limiter
+	// Writes counts writes by their result: ok, conflict or failed.
+	Writes *metrics.CounterVec
+	// Failure says in the log what cannot be stored.
+	Failure string
+}
+
+// Writer writes the objects of one resource. It runs on the leader alone, and is not safe for concurrent use.
+//
+// Each write has the resource version that was observed last. So it cannot undo what another replica has written, even if this one does not
+// know yet that it no longer leads. A write that repeats an earlier one, because the watch has not reported that one yet, fails too.
+type Writer struct {
+	Config
+	logged time.Time // when a failure was logged
+}
+
+// NewWriter returns a Writer.
+func NewWriter(c Config) *Writer { return &Writer{Config: c} }
+
+// Change is one write.
+type Change struct {
+	// Object has the resource version that was observed last, or none if it must be created.
+	Object *unstructured.Unstructured
+	Delete bool
+	// Cost is how many writes the budget counts for it.
+	Cost int
+}
+
+// Write makes a change when the budget allows it, and reports whether that need not be tried again. After a conflict it must be, on top of
+// what is observed then.
+func (w *Writer) Write(ctx context.Context, c Change) (done bool) {
+	if w.Budget.WaitN(ctx, c.Cost) != nil {
+		return false
+	}
+	switch err := w.request(ctx, c); {
+	case err == nil:
+		w.Writes.WithLabelValues("ok").Inc()
+		return true
+	case gone(err):
+		// The namespace goes. If only the object has gone, the watch says so, and it is stored again.
+		w.Writes.WithLabelValues("conflict").Inc()
+		return true
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		w.Writes.WithLabelValues("conflict").Inc()
+	case ctx.Err() == nil:
+		w.Writes.WithLabelValues("failed").Inc()
+		if now := w.Clock.Now(); now.Sub(w.logged) >= logEvery {
+			w.logged = now
+			klog.FromContext(ctx).Error(err, w.Failure+", trying again", w.Resource.Resource, klog.KObj(c.Object))
+		}
+	}
+	return false
+}
+
+// gone reports whether an object, or its namespace, has gone. If the API server does not serve the resource, it has not.
+func gone(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+func (w *Writer) request(ctx context.Context, c Change) error {
+	client := w.Client.Resource(w.Resource).Namespace(c.Object.GetNamespace()) // Empty for a resource of the cluster.
+	var err error
+	switch version := c.Object.GetResourceVersion(); {
+	case c.Delete:
+		err = client.Delete(ctx, c.Object.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: ptr.To(version)}})
+	case version == "":
+		_, err = client.Create(ctx, c.Object, metav1.CreateOptions{})
+	default:
+		_, err = client.Update(ctx, c.Object, metav1.UpdateOptions{})
+	}
+	return err
+}

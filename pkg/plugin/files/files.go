@@ -1,0 +1,176 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package files reads policies from files, and checks them as the server does.
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/manifest"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+var (
+	scheme  = newScheme()
+	decoder = serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+)
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	install.Install(s)
+	return s
+}
+
+// Flag is the flag --filename.
+type Flag struct{ Names []string }
+
+// AddFlag adds the flag.
+func (f *Flag) AddFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringSliceVarP(&f.Names, "filename", "f", nil, usage)
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // The flag exists.
+}
+
+// Read returns the policies in the files, checked as the server checks them. A CleanupPolicy without a namespace gets this one.
+func (f *Flag) Read(ctx context.Context, stdin io.Reader, namespace string) (local.Drafts, error) {
+	var out local.Drafts
+	for _, name := range f.Names {
+		content, err := readFile(name, stdin)
+		if err == nil {
+			err = Add(ctx, &out, content, namespace)
+		}
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// Add adds the policies of a file, which may have several documents.
+func Add(ctx context.Context, to *local.Drafts, content []byte, namespace string) error {
+	found := false
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		encoded, err := yaml.YAMLToJSONStrict(document)
+		switch {
+		case err != nil:
+			return err
+		case string(encoded) == "null": // There are only comments.
+			continue
+		}
+		found = true
+		if err := add(ctx, to, encoded, namespace); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return errors.New("the file has no policy")
+	}
+	return nil
+}
+
+func add(ctx context.Context, to *local.Drafts, document []byte, namespace string) error {
+	object, kind, err := decoder.Decode(document, nil, nil)
+	switch {
+	case runtime.IsNotRegisteredError(err):
+		return fmt.Errorf("%s is neither a CleanupPolicy nor a ClusterCleanupPolicy of %s", kind.Kind, v1alpha1.SchemeGroupVersion)
+	case kind != nil:
+		err = cmp.Or(checkFields(document, *kind), err)
+	}
+	if err != nil {
+		return err
+	}
+	scheme.Default(object)
+	errs, name := scheme.Validate(ctx, nil, object), ""
+	switch p := object.(type) {
+	case *v1alpha1.CleanupPolicy:
+		if p.Namespace == "" {
+			p.Namespace = namespace
+		}
+		draft := &gc.CleanupPolicy{}
+		if err := v1alpha1.Convert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(p, draft, nil); err != nil {
+			return err
+		}
+		to.Policies, name = append(to.Policies, draft), draft.Name
+		errs = append(errs, validation.ValidateCleanupPolicy(draft)...)
+	case *v1alpha1.ClusterCleanupPolicy:
+		draft := &gc.ClusterCleanupPolicy{}
+		if err := v1alpha1.Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(p, draft, nil); err != nil {
+			return err
+		}
+		to.ClusterPolicies, name = append(to.ClusterPolicies, draft), draft.Name
+		errs = append(errs, validation.ValidateClusterCleanupPolicy(draft)...)
+	default:
+		return fmt.Errorf("a %s is no policy", kind.Kind)
+	}
+	return invalid(kind.Kind, name, errs)
+}
+
+// OnlyPolicies returns the CleanupPolicies among drafts of a file. Other drafts are an error.
+func OnlyPolicies(drafts local.Drafts, file string) ([]*gc.CleanupPolicy, error) {
+	if len(drafts.ClusterPolicies) > 0 {
+		return nil, fmt.Errorf("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f %s", file)
+	}
+	return drafts.Policies, nil
+}
+
+// checkFields returns what the server says about values of a wrong type and unknown fields.
+func checkFields(document []byte, kind schema.GroupVersionKind) error {
+	decoded, err := manifest.Decode(document)
+	if err != nil {
+		return err
+	}
+	content, ok := decoded.(map[string]any)
+	if !ok {
+		return fmt.Errorf("a %s must be an object", kind.Kind)
+	}
+	var c manifest.Checker
+	c.Object(content, scheme.KnownTypes(kind.GroupVersion())[kind.Kind])
+	if len(c.Unknown) > 0 {
+		return runtime.NewStrictDecodingError(c.Unknown)
+	}
+	name, _, _ := unstructured.NestedString(content, "metadata", "name")
+	return invalid(kind.Kind, name, c.Wrong)
+}
+
+// invalid returns errors about fields as the server does; nil if there are none.
+func invalid(kind, name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(gc.Kind(kind), name, validation.DidYouMean(validation.OneErrorForEachField(errs)))
+}

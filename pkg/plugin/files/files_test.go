@@ -1,0 +1,70 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+const somePolicies = `# A comment alone.
+---
+{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: a}, spec: {ttlAfterFinished: 1h}}
+---
+apiVersion: gc.winnow.dev/v1alpha1
+kind: CleanupPolicy
+metadata: {name: b, namespace: team-b}
+---
+apiVersion: gc.winnow.dev/v1alpha1
+kind: ClusterCleanupPolicy
+metadata: {name: c}
+spec: {mode: Preview, namespaceSelector: {}}
+`
+
+func TestDrafts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policies.yaml")
+	if err := os.WriteFile(path, []byte(somePolicies), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := Flag{Names: []string{path, "-"}}
+	third := `{"apiVersion":"gc.winnow.dev/v1alpha1","kind":"CleanupPolicy","metadata":{"name":"d"}}`
+	got, err := f.Read(t.Context(), strings.NewReader(third), "team-a")
+	if err != nil || len(got.Policies) != 3 || len(got.ClusterPolicies) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, want := range []string{"team-a/a", "team-b/b", "team-a/d"} {
+		if p := got.Policies[i]; p.Namespace+"/"+p.Name != want || p.Spec.AnnotationTTL != gc.AnnotationExtendOnly {
+			t.Errorf("policy %d is %s/%s with %q, want %s", i, p.Namespace, p.Name, p.Spec.AnnotationTTL, want)
+		}
+	}
+}
+
+func TestWrongDrafts(t *testing.T) {
+	policy := func(spec string) string {
+		return "{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: a}, spec: {" + spec + "}}"
+	}
+	for content, want := range map[string]string{
+		"":                                     "the file has no policy",
+		"# nothing":                            "the file has no policy",
+		"{kind: Job, apiVersion: v1}":          "is neither a CleanupPolicy nor a ClusterCleanupPolicy",
+		policy("ttlAfterFinishd: 1h"):          `unknown field "spec.ttlAfterFinishd"; did you mean "ttlAfterFinished"?`,
+		policy("ttlAfterFinished: 1"):          `spec.ttlAfterFinished: Invalid value: 1: must be a string with a unit, for example "1s" or "1h"`,
+		policy("rules: [{named: a, tll: 1h}]"): `unknown field "spec.rules[0].named"; did you mean "name"?, unknown field "spec.rules[0].tll"; did you mean "ttl"?`,
+		policy("ttlAfterFinished: 1 h"):        `CleanupPolicy.gc.winnow.dev "a" is invalid: spec.ttlAfterFinished`,
+		policy("mode: enforce"):                `did you mean "Enforce"?`,
+		policy("mode: Enforce, mode: Enforce"): `key "mode" already set`,
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: a}, spec: {guardrails: {capacity: []}}}": `it was renamed to "spec.guardrails.ceilings"`,
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: a}}":                                            "a CleanupReview is no policy",
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {}}\n":                                          "is invalid",
+	} {
+		f := Flag{Names: []string{"-"}}
+		if _, err := f.Read(t.Context(), strings.NewReader(content), "team-a"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", content, err, want)
+		}
+	}
+}

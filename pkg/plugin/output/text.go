@@ -1,0 +1,69 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// Heading prints a line that stands out on a terminal.
+func Heading(w io.Writer, format string, args ...any) {
+	text := OneLine(fmt.Sprintf(format, args...))
+	if e, ok := w.(escaper); ok && printers.AllowsColorOutput(e.to) {
+		fmt.Fprintf(e.to, "\x1b[1m%s\x1b[0m\n", text)
+		return
+	}
+	fmt.Fprintln(w, text)
+}
+
+// PrintLine prints a line, or nothing if there is no text.
+func PrintLine(w io.Writer, indent, text string) {
+	if text != "" {
+		fmt.Fprintf(w, "%s%s\n", indent, OneLine(text))
+	}
+}
+
+// Sentence returns a sentence of somebody else with a full stop and a capital letter.
+func Sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// When formats a time as kubectl formats an age: "in 5m", or "5m ago".
+func When(at, now time.Time) string {
+	switch {
+	case at.IsZero():
+		return "-"
+	case at.After(now):
+		return "in " + duration.HumanDuration(at.Sub(now))
+	}
+	return duration.HumanDuration(now.Sub(at)) + " ago"
+}
+
+// Size formats a number of bytes.
+func Size(bytes int64) string {
+	const unit = 1024
+	if bytes < unit {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	value, units := float64(bytes)/unit, "KMGT"
+	for value >= unit && len(units) > 1 {
+		value, units = value/unit, units[1:]
+	}
+	return fmt.Sprintf("%.1f %ciB", value, units[0])
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+// Native says what controllers of Kubernetes delete, which Winnow cannot prevent.
+func (s *Session) Native(ctx context.Context, t *Target) ([]string, error) {
+	var out []string
+	isJob := t.Object.Resource == gc.ResourceJobs
+	if seconds, ok, _ := unstructured.NestedInt64(t.Content.Object, "spec", "ttlSecondsAfterFinished"); ok && isJob {
+		out = append(out, fmt.Sprintf("Kubernetes deletes it %s after it finishes, because it has spec.ttlSecondsAfterFinished.",
+			gc.FormatDuration(time.Duration(seconds)*time.Second)))
+	}
+	owner := metav1.GetControllerOf(t.Content)
+	switch {
+	case owner == nil:
+	case owner.Kind == "CronJob" && isJob:
+		line, err := s.history(ctx, t.Object.Namespace, owner.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, line)
+	default:
+		out = append(out, fmt.Sprintf("When %s/%s is deleted, Kubernetes deletes it too.", owner.Kind, owner.Name))
+	}
+	return out, nil
+}
+
+// Defaults of the fields of a CronJob.
+const successfulJobs, failedJobs = 3, 1
+
+// history says how many Jobs a CronJob keeps, if the caller may read it.
+func (s *Session) history(ctx context.Context, namespace, name string) (string, error) {
+	unknown := fmt.Sprintf("CronJob/%s deletes its older Jobs itself. How many it keeps is not known: ", name)
+	config, err := s.Flags.ToRESTConfig()
+	if err != nil {
+		return "", err
+	}
+	cluster, err := local.New(config)
+	if err != nil {
+		return "", err
+	}
+	resource := schema.ParseGroupResource(kinds.CronJobs)
+	if may, err := cluster.May(ctx, "get", resource, namespace); err != nil {
+		return "", err
+	} else if !may {
+		return fmt.Sprintf("%syou may not read it: kubectl auth can-i get %s -n %s", unknown, resource, namespace), nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	cj, err := client.BatchV1().CronJobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprint(unknown, err), nil
+	case err != nil:
+		return "", err
+	}
+	return historyOf(cj), nil
+}
+
+func historyOf(cj *batchv1.CronJob) string {
+	successful, failed := ptr.Deref(cj.Spec.SuccessfulJobsHistoryLimit, successfulJobs), ptr.Deref(cj.Spec.FailedJobsHistoryLimit, failedJobs)
+	return fmt.Sprintf("CronJob/%s deletes its older Jobs itself: it keeps the last %d successful and the last %d failed ones "+
+		"(spec.successfulJobsHistoryLimit, spec.failedJobsHistoryLimit). Winnow cannot keep them for longer.", cj.Name, successful, failed)
+}

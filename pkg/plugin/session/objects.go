@@ -1,0 +1,58 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+// Target is an object that a user has named.
+type Target struct {
+	local.Object
+	*resource.Info
+	Content *unstructured.Unstructured
+}
+
+// Object reads the object that arguments name as kubectl takes them: "job/NAME" or "job NAME".
+func (s *Session) Object(args []string) (*Target, error) {
+	namespace, err := s.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	return s.ObjectIn(namespace, args...)
+}
+
+// ObjectIn is like Object, in a namespace.
+func (s *Session) ObjectIn(namespace string, args ...string) (*Target, error) {
+	if len(args) == 1 && !strings.Contains(args[0], "/") {
+		return nil, fmt.Errorf("%q is no object: name its type too, for example job/%[1]s", args[0])
+	}
+	infos, err := resource.NewBuilder(s.Flags).Unstructured().NamespaceParam(namespace).DefaultNamespace().
+		ResourceTypeOrNameArgs(false, args...).Flatten().Do().Infos()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(infos) != 1:
+		return nil, errors.New("name one object")
+	case infos[0].Mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+		return nil, fmt.Errorf("%s have no namespace, and Winnow deletes only objects in namespaces", infos[0].Mapping.Resource.GroupResource())
+	}
+	info := infos[0]
+	content, ok := info.Object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("unexpected object %T", info.Object)
+	}
+	return &Target{
+		Object: local.Object{Resource: info.Mapping.Resource.GroupResource().String(), Namespace: info.Namespace, Name: info.Name},
+		Info:   info, Content: content,
+	}, nil
+}
