@@ -104,7 +104,8 @@ func TestWhoMayName(t *testing.T) {
 	const ns = "tenants"
 	newTenants(t, ns)
 	mayNotUse := func(account string) string {
-		return fmt.Sprintf(`to have it act as ServiceAccount %q takes the verb "use" on that account`, account)
+		return `a policy that acts as a ServiceAccount takes the verb "use" on that account. ` +
+			"Missing permissions: kubectl auth can-i use serviceaccounts/" + account + " -n "
 	}
 	check := func(user, ns, account string, resources []string, refused string) {
 		t.Helper()

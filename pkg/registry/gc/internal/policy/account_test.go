@@ -27,7 +27,7 @@ func TestAuthorOfAccount(t *testing.T) {
 		}
 	}
 	use := func(account string) string { return "use serviceaccounts/" + account }
-	const refused = `to have it act as ServiceAccount "cleaner" takes the verb "use" on that account`
+	const refused = `a policy that acts as a ServiceAccount takes the verb "use" on that account`
 	for name, tc := range map[string]struct {
 		old, change func(*gc.CleanupPolicy) // old is nil for a new policy
 		may         []string
@@ -52,6 +52,19 @@ func TestAuthorOfAccount(t *testing.T) {
 		},
 		"everything, as an account": {change: with("cleaner", "*"), may: []string{use("cleaner")}},
 		"everything, without use":   {change: with("cleaner", "*"), want: refused},
+		"no longer everything":      {old: with("cleaner", "*"), change: with("cleaner", "pods"), may: append([]string{use("cleaner")}, pods...)},
+		"no longer everything, without use": {
+			old: with("cleaner", "*"), change: with("", "pods"), may: pods, want: refused,
+		},
+		"no longer everything, nor as an account": {
+			old: with("cleaner", "*"), change: with("", "pods"), may: append([]string{use("cleaner")}, pods...),
+		},
+		"everything, and no account any more": {
+			old: with("cleaner", "*"), change: with("", "*"), may: []string{use("cleaner")}, want: "it would delete objects that",
+		},
+		"everything, which Winnow itself kept": {
+			old: with("", "*"), change: with("cleaner", "pods"), may: append([]string{use("cleaner")}, pods...), want: "it would delete objects that",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &asking{allowed: lines("alice", "team-a", tc.may)}
@@ -81,6 +94,24 @@ func TestAuthorOfAccount(t *testing.T) {
 				err = permission.OnUpdate(author.check, nil)(by("alice"), p, old)
 			}
 			check(t, err, tc.want)
+		})
+	}
+}
+
+// TestDeletedPolicyOfAccount: who may write a policy that deletes everything as an account may delete it again.
+func TestDeletedPolicyOfAccount(t *testing.T) {
+	for name, tc := range map[string]struct{ account, may, want string }{
+		"with use":        {account: "cleaner", may: "use serviceaccounts/cleaner"},
+		"without use":     {account: "cleaner", may: "delete pods", want: "Missing permissions: kubectl auth can-i use serviceaccounts/cleaner -n team-a"},
+		"without account": {may: "use serviceaccounts/cleaner", want: "kubectl auth can-i delete '*' -n team-a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := testpolicy.Stored()
+			p.Namespace, p.Spec = "team-a", gc.CleanupPolicySpec{
+				ServiceAccountName: tc.account, Rules: []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourceAll}, TTL: testpolicy.TTL("1h")}},
+			}
+			a := &asking{allowed: lines("alice", "team-a", []string{tc.may})}
+			check(t, a.author().checkDelete(by("alice"), p), tc.want)
 		})
 	}
 }

@@ -28,7 +28,7 @@ type author struct {
 	freed     func(Policy) (sets.Set[string], error)
 	deadlines func(p, old Policy) sets.Set[string]
 	status    func(p Policy) *gc.CleanupPolicyStatus
-	// account returns the ServiceAccount that the policy names; empty if it names none.
+	// account returns the ServiceAccount that the policy names; empty if it names none, or cannot be read.
 	account func(Policy) string
 }
 
@@ -44,16 +44,19 @@ func (a author) check(ctx context.Context, object, before runtime.Object) error 
 		if err != nil {
 			return apierrors.NewServiceUnavailable(err.Error())
 		}
+		named, err := a.reach(p, nil)
+		if err != nil {
+			return apierrors.NewServiceUnavailable(err.Error())
+		}
 		account := a.account(p)
 		if account != "" && (old == nil || a.account(old) != account || len(reached) > 0) {
 			needed.Insert(permission.ToUse(account, p.GetNamespace()))
 		}
-		if account != "" && p.GetNamespace() != "" {
-			// Which resources this names changes with what is installed, so nobody can ask for each. The API server asks whether the account may
-			// delete them, and the author may use the account.
-			reached = reached.Difference(sets.New(gc.ResourceAll))
+		if old != nil && !named.Has(gc.ResourceAll) {
+			account = a.account(old) // If all resources are reached, the old policy named them.
 		}
-		needed = needed.Union(permission.ToDelete(reached, p.GetNamespace()))
+		reached, use := withoutAll(reached, p.GetNamespace(), account)
+		needed = needed.Union(use).Union(permission.ToDelete(reached, p.GetNamespace()))
 		for resource := range reached.Intersection(a.deadlines(p, old)) {
 			needed.Insert(permission.Permission{Verb: "patch", Resource: resource, Namespace: p.GetNamespace()})
 		}
@@ -72,10 +75,21 @@ func (a author) checkDelete(ctx context.Context, object runtime.Object) error {
 	if err != nil {
 		return apierrors.NewServiceUnavailable(err.Error())
 	}
-	needed := permission.ToDelete(freed, p.GetNamespace())
+	freed, needed := withoutAll(freed, p.GetNamespace(), a.account(p))
+	needed = needed.Union(permission.ToDelete(freed, p.GetNamespace()))
 	return a.Require(ctx, permission.Delete, p.GetName(), needed, func(who string, _ []string) string {
 		return fmt.Sprintf("without it, objects may be deleted that %q cannot list and delete", who)
 	})
+}
+
+// withoutAll returns the resources without "*" if the policy that names it has an account, and the permission to use that account instead.
+// Which resources "*" names changes with what is installed, so nobody can ask for each. The API server asks whether the account may delete
+// them.
+func withoutAll(resources sets.Set[string], namespace, account string) (rest sets.Set[string], use sets.Set[permission.Permission]) {
+	if account == "" || namespace == "" || !resources.Has(gc.ResourceAll) {
+		return resources, nil
+	}
+	return resources.Difference(sets.New(gc.ResourceAll)), sets.New(permission.ToUse(account, namespace))
 }
 
 // demand refuses a write whose user lacks any of these permissions.
@@ -86,7 +100,7 @@ func (a author) demand(ctx context.Context, p Policy, needed sets.Set[permission
 		}
 		switch {
 		case only(permission.VerbUse):
-			return fmt.Sprintf("to have it act as ServiceAccount %q takes the verb %q on that account", a.account(p), permission.VerbUse)
+			return fmt.Sprintf("a policy that acts as a ServiceAccount takes the verb %q on that account", permission.VerbUse)
 		case only(verbApprove):
 			return fmt.Sprintf("approving a hold needs the verb %q", verbApprove)
 		case only("patch"):

@@ -88,7 +88,12 @@ func NewStorage[P Policy, S any](kind Kind[P, S], c Config, named NamedResources
 		permission.Checker{Authorizer: c.Authorizer, Resource: gc.Resource(kind.Resource), Noun: "policy"},
 		kind.Name, reach, freed, deadlines,
 		func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) },
-		func(p Policy) string { return kind.Defaults(p.(P)).ServiceAccountName },
+		func(p Policy) string {
+			if gc.Unreadable(p) != "" {
+				return "" // It holds whatever it could select, also what the account may not delete.
+			}
+			return kind.Defaults(p.(P)).ServiceAccountName
+		},
 	}
 	return &Storage{
 		Policies: &REST{
