@@ -8,6 +8,10 @@ var (
 	text    = map[string]any{"type": "string"}
 	moment  = map[string]any{"type": "string", "format": "date-time"}
 	seconds = map[string]any{"type": "integer", "format": "int32"}
+	count   = map[string]any{"type": "integer", "format": "int32"}
+	// Some controllers write null.
+	textOrNull   = map[string]any{"type": "string", "nullable": true}
+	momentOrNull = map[string]any{"type": "string", "format": "date-time", "nullable": true}
 
 	// conditions have the fields of metav1.Condition, and of the older forms without lastTransitionTime.
 	conditions = map[string]any{"type": "array", "items": map[string]any{
@@ -38,6 +42,7 @@ func All() []Resource {
 		Workflows, AnalysisRuns, TaskRuns, PipelineRuns, JobSets, TrainJobs, RayJobs, SparkApplications, VolcanoJobs, Workloads,
 		kubeflow("PyTorchJob", "pytorchjobs"), kubeflow("TFJob", "tfjobs"), kubeflow("MPIJob", "mpijobs", "v2beta1"),
 		kubeflow("XGBoostJob", "xgboostjobs"), kubeflow("PaddleJob", "paddlejobs"), kubeflow("JAXJob", "jaxjobs"),
+		Experiments, Trials, ProwJobs, FlyteWorkflows, DaskJobs, AppWrappers,
 	}
 }
 
@@ -81,7 +86,7 @@ var (
 		Spec: map[string]any{"timeToLiveSeconds": map[string]any{"type": "integer", "format": "int64"}},
 		Status: map[string]any{
 			"applicationState": object(map[string]any{"state": text, "errorMessage": text}),
-			"terminationTime":  map[string]any{"type": "string", "format": "date-time", "nullable": true},
+			"terminationTime":  momentOrNull,
 		},
 	}
 	VolcanoJobs = Resource{
@@ -92,5 +97,37 @@ var (
 	Workloads = Resource{
 		Group: "kueue.x-k8s.io", Kind: "Workload", Plural: "workloads", Versions: []string{"v1beta1"},
 		Status: map[string]any{"conditions": conditions},
+	}
+	Experiments = Resource{
+		Group: "kubeflow.org", Kind: "Experiment", Plural: "experiments", Versions: []string{"v1beta1"},
+		Spec: map[string]any{"maxTrialCount": count, "resumePolicy": text},
+		Status: map[string]any{
+			"conditions": conditions, "startTime": moment, "completionTime": momentOrNull,
+			"trialsRunning": count,
+		},
+	}
+	Trials = Resource{
+		Group: "kubeflow.org", Kind: "Trial", Plural: "trials", Versions: []string{"v1beta1"},
+		Status: map[string]any{"conditions": conditions, "startTime": moment, "completionTime": momentOrNull},
+	}
+	ProwJobs = Resource{
+		Group: "prow.k8s.io", Kind: "ProwJob", Plural: "prowjobs", Versions: []string{"v1"},
+		Spec: map[string]any{"type": text, "job": text},
+		Status: map[string]any{
+			"state": text, "startTime": moment, "completionTime": moment,
+			"prev_report_states": map[string]any{"type": "object", "additionalProperties": text},
+		},
+	}
+	FlyteWorkflows = Resource{
+		Group: "flyte.lyft.com", Kind: "FlyteWorkflow", Plural: "flyteworkflows", Versions: []string{"v1alpha1"},
+		Status: map[string]any{"phase": map[string]any{"type": "integer"}, "startedAt": moment, "stoppedAt": moment},
+	}
+	DaskJobs = Resource{
+		Group: "kubernetes.dask.org", Kind: "DaskJob", Plural: "daskjobs", Versions: []string{"v1"},
+		Status: map[string]any{"jobStatus": textOrNull, "startTime": momentOrNull, "endTime": momentOrNull},
+	}
+	AppWrappers = Resource{
+		Group: "workload.codeflare.dev", Kind: "AppWrapper", Plural: "appwrappers", Versions: []string{"v1beta2"},
+		Status: map[string]any{"phase": text, "conditions": conditions},
 	}
 )

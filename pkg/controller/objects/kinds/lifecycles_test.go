@@ -147,6 +147,9 @@ func TestLifecyclesReadLittle(t *testing.T) {
 		"mpijobs.kubeflow.org":                   "[[apiVersion] [spec runPolicy ttlSecondsAfterFinished] [status completionTime] [status conditions]]",
 		"taskruns.tekton.dev":                    "[[status completionTime] [status conditions]]",
 		"sparkapplications.sparkoperator.k8s.io": "[[spec timeToLiveSeconds] [status applicationState state] [status terminationTime]]",
+		"prowjobs.prow.k8s.io": "[[metadata labels prow.k8s.io/gerrit-report-label] [spec type] [status completionTime] " +
+			"[status prev_report_states gcsk8sreporter] [status prev_report_states gcsreporter] " +
+			"[status prev_report_states github-reporter] [status state]]",
 		"workflows.argoproj.io": "[[metadata labels workflows.argoproj.io/workflow-archiving-status] [spec ttlStrategy] [status finishedAt] " +
 			"[status phase] [status storedWorkflowTemplateSpec ttlStrategy]]",
 	} {

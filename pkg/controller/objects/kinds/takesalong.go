@@ -25,6 +25,9 @@ var takesAlong = map[string]string{
 	// https://rook.io/docs/rook/latest/Storage-Configuration/Object-Storage-RGW/ceph-object-bucket-claim/
 	"objectbucketclaims.objectbucket.io": "their buckets, and the data in them, if the reclaimPolicy of the StorageClass is " +
 		"Delete; to keep the data, use one with Retain",
+	// https://github.com/kubeflow/katib: Trials have the finalizer clean-metrics-in-db.
+	"experiments.kubeflow.org": "their Trials, and the metrics of these in the database of Katib; to keep the metrics, copy them first",
+	"trials.kubeflow.org":      "their metrics in the database of Katib; to keep the metrics, copy them first",
 }
 
 // TakesAlong returns which data goes with the objects of a resource, and how to keep it; empty if nothing is known of any.
