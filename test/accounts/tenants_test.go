@@ -6,7 +6,6 @@ package accounts
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
