@@ -121,7 +121,7 @@ func (e *simulation) changeLeader(t *rapid.T) {
 		e.adoptAll(t, fresh)
 		e.cleared = map[types.UID]types.UID{}
 		for rec := range e.leader.Records.All() {
-			if rec.Clearance == memory.Cleared {
+			if rec.Clearance == memory.Cleared && rec.Policy != nil { // There is none if nobody wants its deadline any more.
 				e.cleared[rec.UID()] = rec.Policy.UID
 			}
 		}
