@@ -28,6 +28,8 @@ type author struct {
 	freed     func(Policy) (sets.Set[string], error)
 	deadlines func(p, old Policy) sets.Set[string]
 	status    func(p Policy) *gc.CleanupPolicyStatus
+	// named returns the resources that the policy itself can delete.
+	named func(Policy) sets.Set[string]
 	// account returns the ServiceAccount that the policy names; empty if it names none, or cannot be read.
 	account func(Policy) string
 }
@@ -44,15 +46,11 @@ func (a author) check(ctx context.Context, object, before runtime.Object) error 
 		if err != nil {
 			return apierrors.NewServiceUnavailable(err.Error())
 		}
-		named, err := a.reach(p, nil)
-		if err != nil {
-			return apierrors.NewServiceUnavailable(err.Error())
-		}
 		account := a.account(p)
 		if account != "" && (old == nil || a.account(old) != account || len(reached) > 0) {
 			needed.Insert(permission.ToUse(account, p.GetNamespace()))
 		}
-		if old != nil && !named.Has(gc.ResourceAll) {
+		if old != nil && !a.named(p).Has(gc.ResourceAll) {
 			account = a.account(old) // If all resources are reached, the old policy named them.
 		}
 		reached, use := withoutAll(reached, p.GetNamespace(), account)

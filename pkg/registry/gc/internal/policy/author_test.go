@@ -35,14 +35,15 @@ type asking struct {
 }
 
 func (a *asking) author() author {
-	reach := func(p, _ Policy) (sets.Set[string], error) { return Reach(&p.(*gc.CleanupPolicy).Spec), nil }
+	named := func(p Policy) sets.Set[string] { return Reach(&p.(*gc.CleanupPolicy).Spec) }
+	reach := func(p, _ Policy) (sets.Set[string], error) { return named(p), nil }
 	freed := func(p Policy) (sets.Set[string], error) { return reach(p, nil) }
 	deadlines := func(p, _ Policy) sets.Set[string] { return Deadlines(&p.(*gc.CleanupPolicy).Spec) }
 	status := func(p Policy) *gc.CleanupPolicyStatus { return &p.(*gc.CleanupPolicy).Status }
 	account := func(p Policy) string { return p.(*gc.CleanupPolicy).Spec.ServiceAccountName }
 	return author{
 		permission.Checker{Authorizer: authorizer.AuthorizerFunc(a.authorize), Resource: gc.Resource("cleanuppolicies"), Noun: "policy"},
-		"CleanupPolicy", reach, freed, deadlines, status, account,
+		"CleanupPolicy", reach, freed, deadlines, status, named, account,
 	}
 }
 

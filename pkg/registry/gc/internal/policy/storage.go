@@ -88,6 +88,7 @@ func NewStorage[P Policy, S any](kind Kind[P, S], c Config, named NamedResources
 		permission.Checker{Authorizer: c.Authorizer, Resource: gc.Resource(kind.Resource), Noun: "policy"},
 		kind.Name, reach, freed, deadlines,
 		func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) },
+		func(p Policy) sets.Set[string] { return kind.Reach(kind.Spec(p.(P))) },
 		func(p Policy) string {
 			if gc.Unreadable(p) != "" {
 				return "" // It holds whatever it could select, also what the account may not delete.
@@ -101,7 +102,7 @@ func NewStorage[P Policy, S any](kind Kind[P, S], c Config, named NamedResources
 			forecast: c.Forecast,
 			advise: func(ctx context.Context, p Policy) []string {
 				misfits := c.Checker.Misfits(ctx, conditionsOf(kind.Defaults(p.(P)))...)
-				rights := author.accountWarnings(ctx, p, kind.Reach(kind.Spec(p.(P))), deadlines(p, nil))
+				rights := author.accountWarnings(ctx, p, author.named(p), deadlines(p, nil))
 				return slices.Concat(kind.Warnings(p.(P)), resources.warnings(p), rights, misfits)
 			},
 			named:  resources,
