@@ -79,16 +79,15 @@ type reviews struct {
 
 // missingHere asks for a right of Winnow itself.
 func (r reviews) missingHere(ctx context.Context, right deletion.Right) (string, error) {
-	ok, err := r.ask(ctx, question{verb: right.Verb, resource: right.Resource, namespace: right.Namespace})
-	if ok || err != nil {
+	q := question{verb: right.Verb, resource: right.Resource, namespace: right.Namespace}
+	if ok, err := r.ask(ctx, q); ok || err != nil {
 		return "", err
 	}
 	what, grant := "delete them", gc.GrantAdvice(right.Resource)
 	if right.Verb == "patch" {
 		what, grant = "set their activeDeadlineSeconds", "kubectl apply -f artifacts/optional/deadlines.yaml"
 	}
-	return fmt.Sprintf("Winnow may not %s. Missing permission: kubectl auth can-i %s %s -n %s. To grant it: %s",
-		what, right.Verb, right.Resource, right.Namespace, grant), nil
+	return fmt.Sprintf("Winnow may not %s. Missing permission: %s. To grant it: %s", what, q, grant), nil
 }
 
 // missingAccount asks whether the account exists. RBAC and impersonation do not ask for that.
@@ -111,14 +110,13 @@ func (a *Asker) missingAccount(ctx context.Context, right deletion.Right) (strin
 // missingThere asks for the rights of the account. Before some requests, the object is read.
 func (r reviews) missingThere(ctx context.Context, right deletion.Right) (string, error) {
 	for _, verb := range []string{right.Verb, "get"} {
-		ok, err := r.ask(ctx, question{account: right.Account, verb: verb, resource: right.Resource, namespace: right.Namespace})
-		if err != nil {
+		q := question{account: right.Account, verb: verb, resource: right.Resource, namespace: right.Namespace}
+		if ok, err := r.ask(ctx, q); err != nil {
 			return "", err
-		}
-		if !ok {
-			return fmt.Sprintf("ServiceAccount %s/%s may not %s %s. Missing permission: kubectl auth can-i %s %s -n %s --as=%s. To grant it: %s",
-				right.Namespace, right.Account, verb, right.Resource, verb, right.Resource, right.Namespace,
-				serviceaccount.MakeUsername(right.Namespace, right.Account), gc.GrantAccountAdvice(right.Resource, right.Namespace, right.Account)), nil
+		} else if !ok {
+			return fmt.Sprintf("ServiceAccount %s/%s may not %s %s. Missing permission: %s --as=%s. To grant it: %s",
+				right.Namespace, right.Account, verb, right.Resource, q, serviceaccount.MakeUsername(right.Namespace, right.Account),
+				gc.GrantAccountAdvice(right.Resource, right.Namespace, right.Account)), nil
 		}
 	}
 	return "", nil
@@ -175,6 +173,7 @@ func (a *Asker) olderServer(right deletion.Right) (string, error) {
 		right.Namespace, right.Account, server.Major, server.Minor, gc.GrantOlderAdvice(right.Account)), nil
 }
 
+// String returns the command that asks the question, without the account.
 func (q question) String() string {
 	return fmt.Sprintf("kubectl auth can-i %s %s -n %s", q.verb, q.resource, q.namespace)
 }
