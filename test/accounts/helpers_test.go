@@ -21,6 +21,7 @@ import (
 	internal "github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/jobs"
+	"github.com/winnow-dev/winnow/test/winnow"
 )
 
 func must(t *testing.T, err error) {
@@ -122,15 +123,7 @@ func waitReady(t *testing.T, ns, reason string, contains ...string) (message str
 // waitCandidate waits until the candidate of an object has all of some texts, as YAML on one line.
 func waitCandidate(t *testing.T, ns, object string, texts ...string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) string {
-		out, stderr, err := suite.Kubectl(ctx, "get", "cand", "-n", ns, "-o", "yaml", "--field-selector=object="+object)
-		for _, text := range texts {
-			if err != nil || !strings.Contains(strings.Join(strings.Fields(out), " "), text) {
-				return fmt.Sprintf("no %q in candidate %s: %s%s", text, object, stderr, out)
-			}
-		}
-		return ""
-	})
+	eventually(t, func(ctx context.Context) string { return winnow.CandidateLacks(ctx, suite, ns, object, texts...) })
 }
 
 // finishedJob creates a Job that finishes at a time. Some tests change it meanwhile.

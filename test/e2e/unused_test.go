@@ -5,14 +5,13 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/winnow"
 )
 
 // TestUnused runs tests of rules with after: Unused in parallel with one another, but not with other tests: Winnow may list all resources
@@ -96,15 +95,7 @@ func waitReason(t *testing.T, ns, object, reason, contains string) {
 // waitCandidate waits until the candidate of an object has all of some texts, as YAML on one line.
 func waitCandidate(t *testing.T, ns, object string, texts ...string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) string {
-		stdout, stderr, err := suite.Kubectl(ctx, "get", "cand", "-n", ns, "-o", "yaml", "--field-selector=object="+object)
-		for _, text := range texts {
-			if err != nil || !strings.Contains(strings.Join(strings.Fields(stdout), " "), text) {
-				return fmt.Sprintf("no %q in candidate %s: %s%s", text, object, stderr, stdout)
-			}
-		}
-		return ""
-	})
+	eventually(t, func(ctx context.Context) string { return winnow.CandidateLacks(ctx, suite, ns, object, texts...) })
 }
 
 // testUnusedKinds: what nothing refers to is deleted, and what anything refers to is kept until nothing does.
