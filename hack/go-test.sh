@@ -12,6 +12,10 @@ status=0
 go test "$@" 2>&1 | tee "${log}" || status=$?
 if ((status)); then
   echo "What failed:"
-  grep -E '^ *--- FAIL|^FAIL|^panic:|^ +[A-Za-z0-9_]+_test\.go:[0-9]+: |WARNING: DATA RACE' "${log}" | cut -c1-300 | tail -n 60 || true
+  # A message goes on in lines that are indented further; of each, the first 20 are repeated.
+  awk '/^ *--- FAIL|^FAIL|^panic:|WARNING: DATA RACE/ { print; more = 0; next }
+    /^ +[A-Za-z0-9_]+_test\.go:[0-9]+: / { print; more = 20; next }
+    /^        / && more-- > 0 { print; next }
+    { more = 0 }' "${log}" | cut -c1-300 | tail -n 120
 fi
 exit "${status}"
