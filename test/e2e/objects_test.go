@@ -233,6 +233,11 @@ func jobNames(t *testing.T, ns string) map[string]bool {
 // waitJobs waits until exactly n Jobs are left.
 func waitJobs(t *testing.T, ns string, n int) {
 	t.Helper()
+	defer func() {
+		if t.Failed() {
+			logWhy(t, ns)
+		}
+	}()
 	eventually(t, func(ctx context.Context) string {
 		list, err := kube.BatchV1().Jobs(ns).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -243,6 +248,32 @@ func waitJobs(t *testing.T, ns string, n int) {
 		}
 		return ""
 	})
+}
+
+// logWhy logs what Winnow says of a namespace where something else was expected: the status of the policies, and the reasons of candidates.
+func logWhy(t *testing.T, ns string) {
+	t.Helper()
+	policies, err := gc.CleanupPolicies(ns).List(whole, metav1.ListOptions{})
+	if err != nil {
+		t.Logf("the policies of %s: %v", ns, err)
+		return
+	}
+	for i := range policies.Items {
+		t.Logf("policy %s: %+v", policies.Items[i].Name, policies.Items[i].Status)
+	}
+	candidates, err := gc.CleanupCandidates(ns).List(whole, metav1.ListOptions{})
+	if err != nil {
+		t.Logf("the candidates in %s: %v", ns, err)
+		return
+	}
+	reasons := map[string]int{}
+	for i := range candidates.Items {
+		s := &candidates.Items[i].Status
+		if reasons[s.Reason]++; reasons[s.Reason] == 1 {
+			t.Logf("a candidate: %+v", *s)
+		}
+	}
+	t.Logf("candidates in %s by reason: %v", ns, reasons)
 }
 
 // afterwards waits until Winnow has deleted, in another namespace, what became due after d from now, and what became due after that. By then
