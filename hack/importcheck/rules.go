@@ -68,13 +68,14 @@ var layers = []layer{
 			"./pkg/controller/objects/lifecycle", "./pkg/controller/rules/freshness", "./pkg/controller/rules/policy",
 		},
 	},
+	{path: "./pkg/controller/rules/assessment"},
 	{path: "./pkg/controller/rules/report", imports: []string{"./pkg/controller/rules/policy", "./pkg/controller/rules/approval"}},
 	{
 		path: "./pkg/controller/engine/memory", imports: []string{
 			"./pkg/controller/objects/lifecycle", "./pkg/controller/rules/capacity", "./pkg/controller/rules/freshness",
 			"./pkg/controller/rules/turns", "./pkg/controller/objects/kinds", "./pkg/controller/rules/policy",
 			"./pkg/controller/rules/deletion", "./pkg/controller/objects/facts", "./pkg/controller/rules/approval",
-			"./pkg/controller/rules/report",
+			"./pkg/controller/rules/assessment", "./pkg/controller/rules/report",
 		},
 	},
 	{
@@ -107,8 +108,10 @@ var layers = []layer{
 	},
 	{
 		path: "./pkg/controller/engine/gate", imports: []string{
-			"./pkg/controller/rules/policy", "./pkg/controller/rules/approval", "./pkg/controller/rules/report",
-			"./pkg/controller/rules/deletion", "./pkg/controller/engine/memory", "./pkg/controller/engine/decide",
+			"./pkg/controller/rules/freshness", "./pkg/controller/objects/kinds", "./pkg/controller/rules/policy",
+			"./pkg/controller/rules/approval", "./pkg/controller/rules/assessment", "./pkg/controller/rules/report",
+			"./pkg/controller/rules/deletion", "./pkg/controller/engine/memory", "./pkg/controller/engine/knowledge",
+			"./pkg/controller/engine/decide",
 		},
 	},
 	{

@@ -57,6 +57,7 @@ func wantedRights(t *testing.T) map[string]string {
 	want := map[string]string{
 		"apiservices.apiregistration.k8s.io":             "list",
 		"cronjobs.batch":                                 "get list watch",
+		"assessments.internal.gc.winnow.dev":             "list watch create update delete",
 		"customresourcedefinitions.apiextensions.k8s.io": "list watch",
 		"events.events.k8s.io":                           "create",
 		"flowschemas.flowcontrol.apiserver.k8s.io":       "get list watch",
@@ -132,6 +133,7 @@ func TestRightsByName(t *testing.T) {
 		{extensions, "customresourcedefinitions", "", "storedclustercleanuppolicies.internal.gc.winnow.dev", "get list watch"},
 		{extensions, "customresourcedefinitions", "", "storedresourcelifecycles.internal.gc.winnow.dev", "get list watch"},
 		{extensions, "customresourcedefinitions", "", "usagemarks.internal.gc.winnow.dev", "get list watch"},
+		{extensions, "customresourcedefinitions", "", "assessments.internal.gc.winnow.dev", "get list watch"},
 		{extensions, "customresourcedefinitions", "", "others.example.com", "list watch"},
 		{admission, "validatingadmissionpolicies", "", "storage.internal.gc.winnow.dev", "get list watch"},
 		{admission, "validatingadmissionpolicies", "", "others", "get list watch"},
@@ -186,8 +188,8 @@ func TestManageStorage(t *testing.T) {
 		"../../artifacts/storage/",
 	}
 	_, stderr, err := shared.Kubectl(t.Context(), apply...)
-	if err == nil || strings.Count(stderr, "Forbidden") != 6 {
-		t.Errorf("without the rights: error %v, want each of six objects forbidden:\n%s", err, stderr)
+	if err == nil || strings.Count(stderr, "Forbidden") != 7 {
+		t.Errorf("without the rights: error %v, want each of seven objects forbidden:\n%s", err, stderr)
 	}
 	kubectl(t, "apply", "-f", optional)
 	defer kubectl(t, "delete", "-f", optional)

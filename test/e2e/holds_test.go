@@ -71,7 +71,7 @@ func TestHeldAbove(t *testing.T) {
 }
 
 // TestHoldsOfANewLeader: a replica that has followed so far neither takes what time has made due for the work of a change that follows at
-// once, nor keeps a hold whose cause was taken back just before the leader was killed. It keeps one that waits.
+// once, nor keeps a hold whose cause was taken back just before the leader was killed. It keeps one that waits, with exactly its members.
 func TestHoldsOfANewLeader(t *testing.T) {
 	const n = 1500
 	slow, low := newGroup(), newGroup()
@@ -92,6 +92,7 @@ func TestHoldsOfANewLeader(t *testing.T) {
 		ids[ns] = waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) }).Holds[0].ID
 	}
 	waitStatus(t, byTime, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Due > 1000 && len(s.Holds) == 0 })
+	wantStored(t, waiting, ids[waiting])
 
 	killed := leader(t)
 	lengthen(t, undone)
@@ -118,6 +119,7 @@ func TestHoldsOfANewLeader(t *testing.T) {
 	if status.Holds[0].ID != ids[waiting] {
 		t.Errorf("the hold is %s with the new leader, and was %s", status.Holds[0].ID, ids[waiting])
 	}
+	wantStored(t, waiting, ids[waiting])
 }
 
 // TestHoldOfAllNamespaces: a cluster policy that makes few Jobs due in each of several namespaces, and too many in all of them, is held by

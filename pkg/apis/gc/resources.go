@@ -77,6 +77,7 @@ var neverNames = sets.New(
 	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 	"storedresourcelifecycles", "storedresourcelifecycle",
 	"usagemarks",
+	"assessments", "assessment",
 ).Union(allOf(neverResources))
 
 func allOf(resources map[string]sets.Set[string]) sets.Set[string] {

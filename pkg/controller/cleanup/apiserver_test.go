@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	componentbaseconfig "k8s.io/component-base/config"
@@ -31,6 +32,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/write/assessments"
 	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 )
 
@@ -47,17 +49,21 @@ type apiServer struct {
 	// before is called before a request is answered. If it returns a code, that is the answer.
 	before  func(*http.Request) int
 	deleted []string // Jobs
+	// lag is how long a write of an assessment has been answered before watches report it. storing are the names of those.
+	lag     time.Duration
+	storing sets.Set[string]
 }
 
 func newAPIServer() *apiServer {
 	home := &corev1.Namespace{ObjectMeta: testbuilders.Namespace(testbuilders.Home, "1").ObjectMeta}
-	s := &apiServer{Cluster: fakecluster.New(home), before: func(*http.Request) int { return 0 }}
+	s := &apiServer{Cluster: fakecluster.New(home), before: func(*http.Request) int { return 0 }, storing: sets.New[string]()}
 	for kind, plural := range map[string]string{
 		"CleanupPolicy": "cleanuppolicies", "ClusterCleanupPolicy": "clustercleanuppolicies", "ResourceLifecycle": "resourcelifecycles",
 	} {
 		s.Define(v1alpha1.SchemeGroupVersion.WithKind(kind), plural)
 	}
 	s.Define(marks.Resource.GroupVersion().WithKind("UsageMarks"), marks.Resource.Resource)
+	s.Define(assessments.Resource.GroupVersion().WithKind("Assessment"), assessments.Resource.Resource)
 	s.Define(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		"customresourcedefinitions")
 	s.Define(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}, "apiservices")
@@ -119,6 +125,8 @@ func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case strings.Contains(r.URL.Path, "/leases"):
 		return s.dated(s.serveLease(r))
+	case r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/assessments"):
+		return s.dated(s.storeAssessment(r))
 	case r.Method == http.MethodDelete:
 		name := path.Base(r.URL.Path)
 		s.Delete(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: name}})
@@ -193,6 +201,7 @@ func answerOf(r *http.Request, code int, object any) *http.Response {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: result, Code: int32(code),
 			Reason: map[int]metav1.StatusReason{
 				http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusForbidden: metav1.StatusReasonForbidden,
+				http.StatusConflict: metav1.StatusReasonConflict,
 			}[code],
 		}
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/observe/discovery"
 	"github.com/winnow-dev/winnow/pkg/controller/observe/rights"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/write/assessments"
 	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 	"github.com/winnow-dev/winnow/pkg/controller/write/status"
@@ -72,20 +73,21 @@ type Config struct {
 	FirstLists func(underWay bool)
 }
 
-// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status and marks.
+// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status, marks and assessments.
 type Controller struct {
 	loop
-	config   Config
-	cluster  kubernetes.Interface
-	dated    metadata.Interface // whose answers have a Date; see package serverdate
-	replica  replica
-	kinds    *discovery.Follower
-	observer *observe.Observer
-	status   *status.Writer
-	marks    *marks.Writer
-	rights   *rights.Asker
-	forecast *forecast.Forecaster
-	leading  atomic.Bool
+	config      Config
+	cluster     kubernetes.Interface
+	dated       metadata.Interface // whose answers have a Date; see package serverdate
+	replica     replica
+	kinds       *discovery.Follower
+	observer    *observe.Observer
+	status      *status.Writer
+	marks       *marks.Writer
+	assessments *assessments.Writer
+	rights      *rights.Asker
+	forecast    *forecast.Forecaster
+	leading     atomic.Bool
 }
 
 // New returns a Controller, which Run starts. It fails if no client can be made from the configurations.
@@ -117,6 +119,7 @@ func New(c Config) (*Controller, error) {
 	t := tracker.New(memory.Config{
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
 		StartSuspended: c.StartSuspended, DefaultAccount: c.DefaultServiceAccount, RequireAccount: c.RequireServiceAccount,
+		Identity: c.Instance,
 	}, now.Now)
 	out := &Controller{config: c, cluster: cluster, dated: dating, replica: t}
 	if out.kinds, err = newFollower(c, dating, objects, policies.GcV1alpha1(), t, now, out.wentBack); err != nil {
@@ -130,7 +133,7 @@ func New(c Config) (*Controller, error) {
 		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: out.kinds.Served, Instance: c.Instance,
 	})
 	out.observer = observe.New(observe.Config{
-		Tracker: t, Policies: policies.GcV1alpha1(), Stored: objects, Client: observed, Metadata: dating, Clock: now,
+		Tracker: t, Assessments: t, Policies: policies.GcV1alpha1(), Stored: objects, Client: observed, Metadata: dating, Clock: now,
 		WentBack: out.wentBack, FirstLists: c.FirstLists,
 	})
 	out.rights = rights.New(cluster, now)
@@ -140,8 +143,23 @@ func New(c Config) (*Controller, error) {
 		usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
 	}
 	out.marks = marks.NewWriter(t, objects, now)
+	if out.assessments, err = newAssessments(c, t, reader, now, out.observer.Relist); err != nil {
+		return nil, err
+	}
 	out.forecast = forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now})
 	return out, nil
+}
+
+// newAssessments returns what stores assessments while the Lease names this replica.
+func newAssessments(c Config, t assessments.Tracker, r *reader, now clock.WithTicker, relist func()) (*assessments.Writer, error) {
+	objects, err := dynamic.NewForConfig(sendOnce(client(c.Cluster, c.UserAgent, "")))
+	if err != nil {
+		return nil, fmt.Errorf("client of stored assessments: %w", err)
+	}
+	lease := &leaseCheck{clock: now, read: r.checkLease}
+	return assessments.NewWriter(assessments.Config{
+		Tracker: t, Client: objects, Clock: now, Confirm: lease.confirm, Relist: relist,
+	}), nil
 }
 
 // newFollower returns what gives the tracker the table of kinds.
@@ -251,15 +269,12 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 func (c *Controller) run(ctx context.Context) error {
-	var starting sync.WaitGroup
-	starting.Go(func() { c.kinds.Start(ctx) })
-	err := c.readLastRun(ctx)
-	starting.Wait()
-	if err != nil {
+	c.kinds.Start(ctx)
+	if ctx.Err() != nil {
 		return nil // told to end before the start
 	}
 	c.replica.Follow()
-	// By a wrong clock, this replica would find no member of a hold that it adopts, and end the hold.
+	// By a wrong clock, no member of a stored hold may be due, and the hold would end.
 	c.replica.DoubtClocks(c.clock.Now())
 	seen := newHistory(c.replica.Newest, c.wentBack)
 	c.look(ctx, &seen)
@@ -272,7 +287,6 @@ func (c *Controller) run(ctx context.Context) error {
 	observing.Go(func() { c.keepUp(ctx) })
 	observing.Go(func() { c.rights.Run(ctx, c.replica, c.clock) })
 	observing.Go(func() { c.keepLooking(ctx, &seen) })
-	// A leader must know which holds the replicas before it have found.
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
 		return nil // told to end before that
 	}
@@ -286,19 +300,6 @@ func (c *Controller) run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// readLastRun reads when a controller last ran, and retries until it succeeds. It fails when ctx ends.
-func (c *Controller) readLastRun(ctx context.Context) error {
-	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		last, err := c.lastLed(ctx)
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "Cannot read the lease, trying again")
-			return false, nil
-		}
-		c.replica.SetLastRun(last)
-		return true, nil
-	})
 }
 
 // expireEvery is how often every replica decides for the objects whose timers have ended. The leader also does this in dispatch, as soon as
@@ -324,7 +325,7 @@ func (c *Controller) keepUp(ctx context.Context) {
 	}
 }
 
-// lead deletes, and writes status and marks, until ctx ends. It runs only on the leader.
+// lead deletes, and writes status, marks and assessments, until ctx ends. It runs only on the leader.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()
@@ -338,5 +339,6 @@ func (c *Controller) lead(ctx context.Context) {
 	writing.Go(func() { c.status.Run(ctx) })
 	writing.Go(func() { c.kinds.Report(ctx) })
 	writing.Go(func() { c.marks.Run(ctx) })
+	writing.Go(func() { c.assessments.Run(ctx) })
 	c.dispatch(ctx)
 }

@@ -5,30 +5,11 @@ package cleanup
 
 import (
 	"context"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
-
-// lastLed is when the lease was last renewed, by whomever; zero when there is none yet.
-func (c *Controller) lastLed(ctx context.Context) (time.Time, error) {
-	e := c.config.LeaderElection
-	if !e.LeaderElect {
-		return time.Time{}, nil
-	}
-	lease, err := c.cluster.CoordinationV1().Leases(e.ResourceNamespace).Get(ctx, e.ResourceName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && lease.Spec.RenewTime == nil {
-		return time.Time{}, nil
-	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	return lease.Spec.RenewTime.Time, nil
-}
 
 // elect leads once: it waits for the lease, leads for as long as it holds it, and returns when it has lost it or ctx has
 // ended. The lease is given back only after the last request has ended. A lost lease does not end the process, which serves

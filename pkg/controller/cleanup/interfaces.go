@@ -51,8 +51,7 @@ type orders interface {
 // replica is what every replica calls, whether it leads or not.
 type replica interface {
 	rights.Tracker
-	// SetLastRun takes in when a replica last led. Follow and Lead say whether this replica leads.
-	SetLastRun(last time.Time)
+	// Follow and Lead say whether this replica leads.
 	Follow()
 	Lead()
 	// Expire decides for objects whose timer has ended, and Step for objects that a change affects. Both report whether there are more. Behind

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -110,29 +109,4 @@ func TestReadFails(t *testing.T) {
 			t.Errorf("read the Lease, with %v", err)
 		}
 	})
-}
-
-func TestLastLed(t *testing.T) {
-	renewed := metav1.NewMicroTime(testbuilders.Now.Add(-time.Minute))
-	for name, c := range map[string]struct {
-		change func(*world)
-		want   time.Time
-		fails  bool
-	}{
-		"it was renewed":      {func(w *world) { w.renewed = &renewed }, renewed.Time, false},
-		"never renewed":       {func(*world) {}, time.Time{}, false},
-		"no Lease":            {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, time.Time{}, false},
-		"it cannot be read":   {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusForbidden }) }, time.Time{}, true},
-		"without an election": {func(w *world) { w.renewed, w.config.LeaderElection.LeaderElect = &renewed, false }, time.Time{}, false},
-		"another replica":     {func(w *world) { other := "replica-2"; w.holder, w.renewed = &other, &renewed }, renewed.Time, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			c.change(w)
-			got, err := w.lastLed(context.Background())
-			if !got.Equal(c.want) || (err != nil) != c.fails {
-				t.Errorf("got %v, %v", got, err)
-			}
-		})
-	}
 }

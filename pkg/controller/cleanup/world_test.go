@@ -58,7 +58,6 @@ type server struct {
 	// generation is the generation of policy p. The resource versions of lists have as many digits.
 	generation int64
 	holder     *string // of the Lease
-	renewed    *metav1.MicroTime
 	jobs       map[string]*batchv1.Job
 	// before has functions that are called before a request is answered, by its method and path, or only by its method. If a function returns
 	// a code, that is the answer.
@@ -163,7 +162,7 @@ func (s *server) answer(r *http.Request) any {
 	case leasePath:
 		return &coordinationv1.Lease{
 			TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
-			Spec:     coordinationv1.LeaseSpec{HolderIdentity: s.holder, RenewTime: s.renewed},
+			Spec:     coordinationv1.LeaseSpec{HolderIdentity: s.holder},
 		}
 	}
 	name, isJob := strings.CutPrefix(r.URL.Path, jobsPath)
@@ -208,7 +207,6 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	tr := tracker.New(memory.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil)
-	tr.SetLastRun(time.Time{})
 	tr.ReplaceCronJobs(nil, testbuilders.Now)
 	tr.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
 	tr.ReplaceClusterPolicies(nil, "1", testbuilders.Now)

@@ -19,39 +19,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
-// TestFollowersEndHolds: a follower ends the holds that the leader has ended, even if it knows older objects than the leader. It does not
-// attribute objects that came due by time to a change.
-func TestFollowersEndHolds(t *testing.T) {
-	w := newHoldWorld(t, ttlPolicy("1h", 1))
-	w.Follow()
-	w.policy(ttlPolicy("10m", 2))
-	id := w.oneHold("p", 4).ID
-	w.policy(ttlPolicy("10m", 2).Status(statusOf(2, gc.PolicyHold{ID: id, Namespace: testbuilders.Home, Objects: 4})))
-	w.oneHold("p", 4)
-	w.policy(ttlPolicy("10m", 2).Status(statusOf(2)))
-	w.noHolds("p")
-	w.Lead()
-	w.confirmFresh()
-	w.takes(names("a-", 4)...)
-}
-
-// TestALongLivedFollower: generation 2 is held, and generation 3 makes nothing due; then objects come due by time, and generation 4 changes
-// nothing. A replica that only followed must delete these objects when it leads.
-func TestALongLivedFollower(t *testing.T) {
-	w := newHoldWorld(t, ttlPolicy("1h", 1))
-	w.Follow()
-	w.policy(ttlPolicy("10m", 2))
-	w.policy(ttlPolicy("1h", 3))
-	w.pass(30*time.Minute + time.Second)
-	w.policy(ttlPolicy("61m", 4)) // For a minute, nothing is due.
-	w.pass(time.Minute)
-	w.policy(ttlPolicy("60m", 5))
-	w.Lead()
-	w.confirmFresh()
-	w.noHolds("p")
-	w.takes(names("a-", 4)...)
-}
-
 // TestUnlistedHoldsAreKept: a status lists as many holds as can be stored, and counts the others. A replica that starts also holds the
 // objects of the other namespaces. Nothing else would hold them: it sees no change, and no controller ran before.
 func TestUnlistedHoldsAreKept(t *testing.T) {
@@ -78,7 +45,7 @@ func TestUnlistedHoldsAreKept(t *testing.T) {
 	}
 	p := ttlClusterPolicy("c", "10m", 2)
 	p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: r.Holds, UnlistedHolds: r.UnlistedHolds}
-	leader := restarted(t, time.Time{})
+	leader := restarted(t)
 	leader.ReplacePolicies(nil, leader.next(), leader.now)
 	leader.listNamespaces(all...)
 	leader.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{p}, leader.next(), leader.now)
@@ -87,34 +54,6 @@ func TestUnlistedHoldsAreKept(t *testing.T) {
 	leader.takes()
 	if held := leader.Reports("")[0].Held; held != 3*namespaces {
 		t.Errorf("%d objects are held, want %d", held, 3*namespaces)
-	}
-}
-
-// TestAFollowerKeepsUnlistedHolds: a hold that leaves the list of a status has not ended if the status has no room for all.
-func TestAFollowerKeepsUnlistedHolds(t *testing.T) {
-	w := newWorld(t)
-	w.Config.HoldAbove = 2
-	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
-	for _, name := range []string{"a", "b"} {
-		w.namespace(name)
-		w.jobsIn(name, 3, time.Hour)
-	}
-	w.Follow()
-	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
-	holds := w.Reports("")[0].Holds
-	for _, status := range []gc.CleanupPolicyStatus{
-		{ObservedGeneration: 2, Holds: holds},
-		{ObservedGeneration: 2, Holds: holds[1:], UnlistedHolds: 1},
-	} {
-		p := ttlClusterPolicy("c", "10m", 2)
-		p.Status = status
-		w.clusterPolicy(p)
-	}
-	w.Lead()
-	w.confirmFresh()
-	w.takes()
-	if got := w.Reports("")[0].Holds; len(got) != 2 {
-		t.Errorf("the holds are %+v, want both", got)
 	}
 }
 
@@ -135,55 +74,12 @@ func TestStatusOfHoldsIsRepaired(t *testing.T) {
 	w.takes()
 }
 
-// TestARestartNeedsAllApprovals: the status does not say which of two holds an object waits under, so the object needs the approval of
-// both.
-func TestARestartNeedsAllApprovals(t *testing.T) {
-	hold := func(id, of string) gc.PolicyHold {
-		return gc.PolicyHold{ID: id, Namespace: testbuilders.Home, Objects: 4, Policy: of}
-	}
-	own := func() *testbuilders.PolicyBuilder { return testbuilders.Policy("own").Default("10m") }
-	other := func() *testbuilders.PolicyBuilder {
-		return testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such"))
-	}
-	w := newWorld(t)
-	w.observePolicy(
-		own().Status(statusOf(1, hold("1", ""), hold("2", testbuilders.Home+"/other"))),
-	)
-	w.observePolicy(other().Status(statusOf(1, hold("2", ""))))
-	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
-	w.listCovered()
-	w.confirmFresh()
-	w.takes()
-	w.policy(own().Annotated(gc.AnnotationApprovedHold, "1"))
-	w.confirmFresh()
-	w.takes()
-	w.policy(other().Annotated(gc.AnnotationApprovedHold, "2"))
-	w.confirmFresh()
-	w.takes(names("a-", 4)...)
-}
-
-// TestAHoldThatComesBackToAStatus: somebody removes a hold from the status, and the leader writes it again: a follower adopts the hold
-// again.
-func TestAHoldThatComesBackToAStatus(t *testing.T) {
-	w := newHoldWorld(t, ttlPolicy("1h", 1))
-	w.Follow()
-	w.policy(ttlPolicy("10m", 2))
-	listed := statusOf(2, w.oneHold("p", 4))
-	w.policy(ttlPolicy("10m", 2).Status(listed))
-	w.policy(ttlPolicy("10m", 2).Status(statusOf(2)))
-	w.policy(ttlPolicy("10m", 2).Status(listed))
-	w.Lead()
-	w.confirmFresh()
-	w.oneHold("p", 4)
-	w.takes()
-}
-
 // TestListsComeInAnyOrder: a generation of a cluster policy that no controller has observed is assessed, whether policies or namespaces are
 // listed first.
 func TestListsComeInAnyOrder(t *testing.T) {
 	for name, policiesFirst := range map[string]bool{"policies first": true, "namespaces first": false} {
 		t.Run(name, func(t *testing.T) {
-			w := restarted(t, time.Time{})
+			w := restarted(t)
 			w.ReplacePolicies(nil, w.next(), w.now)
 			p := ttlClusterPolicy("c", "10m", 2)
 			p.Status = statusOf(1)
@@ -215,15 +111,12 @@ func TestListsComeInAnyOrder(t *testing.T) {
 
 // TestAHoldIsListedOnce: a hold of all namespaces is listed once, although another policy also lists it in one of the namespaces.
 func TestAHoldIsListedOnce(t *testing.T) {
-	w := newWorld(t)
+	w := restarted(t)
 	c := ttlClusterPolicy("c", "10m", 2)
 	c.Status = statusOf(2, gc.PolicyHold{ID: "Y", Objects: 8}, gc.PolicyHold{ID: "X", Namespace: "ns-0", Objects: 4})
 	all := []string{"ns-0", "ns-a", "ns-b"}
-	for _, ns := range all {
-		w.observeNamespace(ns)
-	}
 	w.observeClusterPolicy(c)
-	w.observePolicy(testbuilders.Policy("a1").In("ns-a").Default("10m").Status(statusOf(1, gc.PolicyHold{ID: "Y", Namespace: "ns-a", Policy: "c", Objects: 4})))
+	w.lists(all, testbuilders.Policy("a1").In("ns-a").Default("10m").Status(statusOf(1, gc.PolicyHold{ID: "Y", Namespace: "ns-a", Policy: "c", Objects: 4})))
 	for _, ns := range all {
 		w.jobsIn(ns, 4, time.Hour)
 	}
@@ -240,7 +133,7 @@ func TestAHoldIsListedOnce(t *testing.T) {
 // TestAHoldOfAnUnselectedNamespace: if a policy no longer selects the namespace of its hold, the policy that decides there becomes the
 // owner.
 func TestAHoldOfAnUnselectedNamespace(t *testing.T) {
-	w := restarted(t, time.Time{})
+	w := restarted(t)
 	c := ttlClusterPolicy("c", "10m", 3)
 	c.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "one"}}
 	c.Status = statusOf(3)
@@ -260,10 +153,9 @@ func TestDueOfAPreviewThatWasHeld(t *testing.T) {
 	status := func(of string) gc.CleanupPolicyStatus {
 		return statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Policy: of})
 	}
-	w := newWorld(t)
-	w.observePolicy(testbuilders.Policy("z").Rules(testbuilders.Rule("r", "10m").Labelled("of", "z")).Status(status("")))
-	w.observePolicy(
-		testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "p")).Preview().Status(status(testbuilders.Home + "/z")),
+	w := restarted(t)
+	w.lists([]string{testbuilders.Home}, testbuilders.Policy("z").Rules(testbuilders.Rule("r", "10m").Labelled("of", "z")).Status(status("")),
+		testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "p")).Preview().Status(status(testbuilders.Home+"/z")),
 	)
 	for _, of := range []string{"z", "p"} {
 		for _, name := range names(of+"-", 4) {
@@ -274,42 +166,4 @@ func TestDueOfAPreviewThatWasHeld(t *testing.T) {
 	if n := len(w.Due()); n != 8 {
 		t.Errorf("%d objects are due, want 8", n)
 	}
-}
-
-// TestLaterObjectsKeepNoHold: an adopted hold ends with its last member, although the policy has other due objects.
-func TestLaterObjectsKeepNoHold(t *testing.T) {
-	w := newWorld(t)
-	w.observePolicy(ttlPolicy("10m", 1).Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1})))
-	w.upsert(job(time.Hour, "a"))
-	w.listCovered()
-	w.oneHold("p", 1)
-	w.upsert(job(time.Hour, "later"))
-	w.confirmFresh()
-	w.takes()
-	w.removed("a")
-	w.noHolds("p")
-	w.takes("later")
-}
-
-// TestAnEndedHoldIsNotAdoptedAgain: a hold that has ended on this replica is not adopted from the delayed status of another policy.
-func TestAnEndedHoldIsNotAdoptedAgain(t *testing.T) {
-	z := func(generation int64, ttl gc.TTL) *testbuilders.PolicyBuilder {
-		return testbuilders.Policy("z").Rules(testbuilders.Rule("r", ttl).Labelled("of", "z")).Generation(generation)
-	}
-	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "b"))
-	w := newWorld(t, z(1, "1h"), p)
-	w.Config.HoldAbove = 2
-	w.Follow()
-	w.upsert(partJobs("z", 4)...)
-	w.policy(z(2, "10m"))
-	listed := []gc.PolicyHold{w.oneHold("z", 4)}
-	w.policy(z(2, "10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: slices.Clone(listed)}))
-	w.upsert(partJobs("b", 1)...)
-	w.removed(names("z-", 4)...)
-	w.noHolds("z")
-	listed[0].Policy = testbuilders.Home + "/z"
-	w.policy(p.Status(statusOf(1, listed...)))
-	w.Lead()
-	w.confirmFresh()
-	w.takes("b-0")
 }

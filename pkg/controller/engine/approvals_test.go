@@ -81,46 +81,6 @@ func TestAnApprovalCoversOneChange(t *testing.T) {
 	w.takes()
 }
 
-// TestAFollowerKeepsTheNewerID: a delayed status lists the ID that a hold had before a change extended it. An approval of that ID does not
-// cover the new members.
-func TestAFollowerKeepsTheNewerID(t *testing.T) {
-	w := newWorld(t)
-	w.Follow()
-	w.Config.HoldAbove = 2
-	spec := func(gen int64) *testbuilders.PolicyBuilder {
-		ttl := gc.TTL("never")
-		if gen > 1 {
-			ttl = "10m"
-		}
-		return testbuilders.Policy("p").Default(ttl).Generation(gen)
-	}
-	guard := guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("2h"))})
-	guard.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "yes"}}
-	w.namespace(testbuilders.Home, "guarded", "yes")
-	w.clusterPolicy(guard)
-	w.policy(spec(1))
-	w.upsert(jobs(3*time.Hour, names("old-", 3)...)...)
-	w.upsert(jobs(time.Hour, names("young-", 5)...)...)
-	w.policy(spec(2))
-	b := w.oneHold("p", 3) // The leader is writing this ID.
-	w.namespace(testbuilders.Home)
-	a := w.oneHold("p", 8)
-	if a.ID == b.ID {
-		t.Fatal("the hold kept its ID")
-	}
-	w.policy(spec(2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Due: 3, Held: 3, Holds: []gc.PolicyHold{b}}))
-	// Somebody approves the hold that the status lists: 3 objects.
-	w.policy(
-		spec(
-			2,
-		).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Due: 3, Held: 3, Holds: []gc.PolicyHold{b}}).
-			Annotated(gc.AnnotationApprovedHold, b.ID),
-	)
-	w.Lead()
-	w.confirmFresh()
-	w.takes()
-}
-
 // TestResourcesOfAnAdoptedHold: an adopted hold is reported with all resources of its members, even while the clock is in doubt.
 func TestResourcesOfAnAdoptedHold(t *testing.T) {
 	w := newWorld(t)

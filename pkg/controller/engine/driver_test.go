@@ -28,9 +28,10 @@ import (
 // more to do.
 type driver struct {
 	*engine.Engine
-	budget    int    // how many objects fit into the budget of a call; 0 for any number
-	spentNow  int    // objects in the current call
-	interrupt func() // called after each call whose budget was spent, because others may get the lock then
+	budget    int              // how many objects fit into the budget of a call; 0 for any number
+	spentNow  int              // objects in the current call
+	store     *assessmentStore // nil if nothing is stored
+	interrupt func()           // called after each call whose budget was spent, because others may get the lock then
 }
 
 func newDriver(c memory.Config) *driver {

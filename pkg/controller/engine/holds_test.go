@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/assessment"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
@@ -360,10 +361,6 @@ func TestAPolicyThatCanBeReadAgain(t *testing.T) {
 
 // TestMaxHolds: a namespace can have about 250 holds. One more is joined with the last of them, and no approval of either covers both.
 func TestMaxHolds(t *testing.T) {
-	var listed []gc.PolicyHold
-	for i := range approval.MaxHolds + 3 {
-		listed = append(listed, gc.PolicyHold{ID: fmt.Sprint("id-", i), Namespace: testbuilders.Home, Objects: 1})
-	}
 	of := func(name string, ttl gc.TTL) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", ttl).Labelled("of", name))
 	}
@@ -372,9 +369,21 @@ func TestMaxHolds(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.Config.HoldAbove = 2
-	w.observePolicy(of("z", "10m").Status(statusOf(1, listed...)))
-	w.upsert(job("z-0", "z"))
+	w.policy(of("z", "10m"))
 	w.policy(of("p", "never"))
+	stored := &assessment.Object{Name: "holds-0", Holds: &assessment.Holds{}}
+	for i := range approval.MaxHolds {
+		name := fmt.Sprint("z-", i)
+		w.upsert(job(name, "z"))
+		stored.Holds.Holds = append(stored.Holds.Holds, assessment.Hold{
+			ID: fmt.Sprintf("id-%03d", i), Namespace: testbuilders.Home, Owner: testbuilders.UID("z"), Members: []types.UID{testbuilders.UID(name)},
+		})
+	}
+	w.restart(func() {}) // Now everything is stored that there is.
+	if !w.store.put(stored) {
+		t.Fatal("there are holds already")
+	}
+	w.restart(func() {})
 	if n := len(w.Engine.Namespaces[testbuilders.Home].Holds); n != approval.MaxHolds {
 		t.Fatalf("there are %d holds, want %d", n, approval.MaxHolds)
 	}
@@ -383,7 +392,7 @@ func TestMaxHolds(t *testing.T) {
 	}
 	last := w.Engine.Namespaces[testbuilders.Home].Holds[approval.MaxHolds-1].ID
 	w.policy(of("p", "10m").Generation(2))
-	listed = w.report("p").Holds
+	listed := w.report("p").Holds
 	if len(listed) != 1 || listed[0].Objects != 4 || listed[0].Policy != testbuilders.Home+"/z" {
 		t.Fatalf("policy p reports %+v", listed)
 	}

@@ -20,6 +20,7 @@ import (
 func (e *Engine) StartAnew(now time.Time) {
 	e.Overtaken = sets.KeySet(e.InFlight)
 	e.ForgetStore(now)
+	e.ForgetAssessments()
 }
 
 // SetKinds replaces the table of kinds. The objects of a kind that is new or has changed are listed again, and objects that become due by

@@ -116,6 +116,7 @@ func (l *List) End(rv uint64, now time.Time) (more bool) {
 			return true
 		}
 	}
+	e.Reached[l.Resource] = max(e.Reached[l.Resource], rv)
 	l.close()
 	e.Anew.Delete(l.Resource)
 	for ns, covering := range l.covered {

@@ -91,7 +91,6 @@ func TestOnlyOneNamespaceIsScanned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.SetLastRun(w.now)
 			w.policy(ttlPolicy("30d", 1))
 			w.namespace("other")
 			w.fill(testbuilders.Home, 4)

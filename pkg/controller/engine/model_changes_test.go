@@ -347,7 +347,6 @@ func (e *simulation) forgetNotDue(due map[model.PolicyInNamespace][]types.UID) {
 			}
 		}
 	}
-	e.searchAdopted(due)
 	maps.DeleteFunc(e.cleared, func(uid, _ types.UID) bool { return !still[uid] })
 	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool {
 		rec := e.leader.Records.Get(uid)
@@ -356,7 +355,7 @@ func (e *simulation) forgetNotDue(due map[model.PolicyInNamespace][]types.UID) {
 	e.reassignHolds(due)
 	if !e.clockInDoubt {
 		e.holds = slices.DeleteFunc(e.holds, func(h *simHold) bool {
-			return e.known(h.namespace) && e.members(h) == 0 && !e.mayWait(h, due)
+			return e.known(h.namespace) && e.members(h) == 0
 		})
 	}
 }

@@ -193,7 +193,6 @@ func (e *simulation) namespace(t *rapid.T) {
 	e.Namespaces[name] = model.DrawNamespace(t)
 	version := e.next()
 	e.both(func(t *driver) { e.setNamespace(t, name, version) })
-	e.adopt(name)
 	e.changed(simChange{})
 }
 

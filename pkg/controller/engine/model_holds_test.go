@@ -12,13 +12,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
-	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // simHold is a hold of a policy in a namespace.
@@ -30,10 +28,6 @@ type simHold struct {
 	ID string
 	// was is the ID while the hold had an owner.
 	was string
-	// ListedBy are the policies with a status that listed the hold when a replica adopted it without knowing its members. Searched says that
-	// the replica has looked for them.
-	ListedBy sets.Set[types.UID]
-	Searched bool
 }
 
 // hold holds objects. If the policy has a hold in the namespace already, that hold is extended, so that one approval covers both.
@@ -59,50 +53,6 @@ func (e *simulation) holdOf(owner types.UID, namespace string) *simHold {
 		}
 	}
 	return nil
-}
-
-// mayWait reports whether an object that waits under another hold may wait under this one too.
-func (e *simulation) mayWait(h *simHold, due map[model.PolicyInNamespace][]types.UID) bool {
-	for key, uids := range due {
-		for _, uid := range uids {
-			if e.under[uid] != nil && e.candidate(uid, key, func(of *simHold) bool { return of == h }) != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// searchAdopted puts due objects under the adopted holds that may have them.
-func (e *simulation) searchAdopted(due map[model.PolicyInNamespace][]types.UID) {
-	if e.clockInDoubt {
-		return
-	}
-	for key, uids := range due {
-		for _, uid := range uids {
-			if h := e.candidate(uid, key, func(h *simHold) bool { return !h.Searched }); h != nil && e.under[uid] == nil {
-				e.under[uid] = h
-				delete(e.cleared, uid)
-			}
-		}
-	}
-	for _, h := range e.holds {
-		h.Searched = h.Searched || e.known(h.namespace)
-	}
-}
-
-// candidate returns the first hold for which which returns true and that an object may wait under.
-func (e *simulation) candidate(uid types.UID, key model.PolicyInNamespace, which func(*simHold) bool) *simHold {
-	finished := e.Objects[e.indexOf(uid)].FinishedAt
-	var first *simHold
-	for _, h := range e.holds {
-		before := first == nil || h.Since.Before(first.Since) || h.Since.Equal(first.Since) && h.Owner < first.Owner
-		if before && h.namespace == key.Namespace && which(h) && h.ListedBy.Has(e.uidOf(key.Policy)) &&
-			(h.Since.IsZero() || !finished.After(h.Since.Add(freshness.ClockSkew))) {
-			first = h
-		}
-	}
-	return first
 }
 
 func (e *simulation) members(h *simHold) int {
@@ -143,7 +93,6 @@ func (e *simulation) reassignHolds(due map[model.PolicyInNamespace][]types.UID) 
 		}
 		if own := e.holdOf(e.uidOf(newOwner), h.namespace); own != nil {
 			own.ID += " and " + h.ID
-			own.ListedBy, own.Searched = own.ListedBy.Union(h.ListedBy), own.Searched && h.Searched
 			if h.Since.IsZero() || !own.Since.IsZero() && own.Since.Before(h.Since) {
 				own.Since = h.Since
 			}
@@ -170,24 +119,6 @@ func (e *simulation) exists(uid types.UID) bool {
 	return e.isCluster(uid) || slices.ContainsFunc(e.Policies, func(p *gc.CleanupPolicy) bool { return p.UID == uid })
 }
 
-// adopt adds the holds that the leader has found in statuses when policies came to select a namespace. Named tests check which holds it
-// must find.
-func (e *simulation) adopt(namespace string) {
-	e.orphanHolds() // As the engine has done already, or else its holds without an owner seem to be new.
-	for h := range e.leader.Namespaces[namespace].Holds.All() {
-		if h.ListedBy == nil {
-			continue
-		}
-		sim := e.holdOf(h.Owner, namespace)
-		if sim == nil {
-			sim = &simHold{Owner: h.Owner, namespace: namespace, ID: e.simID(h.ID)}
-			sim.was = sim.ID
-			e.holds = append(e.holds, sim)
-		}
-		sim.Since, sim.ListedBy, sim.Searched = h.Since, maps.Clone(h.ListedBy), sim.Searched && h.Searched
-	}
-}
-
 // ofLeader returns the hold of the leader; nil if it has none.
 func (e *simulation) ofLeader(h *simHold) *approval.Hold {
 	ns := e.leader.Namespaces[h.namespace]
@@ -198,16 +129,6 @@ func (e *simulation) ofLeader(h *simHold) *approval.Hold {
 		return of
 	}
 	return ns.Holds.Of(h.Owner)
-}
-
-// simID returns the ID for a hold that the leader has under this ID: the ID of the same hold in another namespace, if there is one.
-func (e *simulation) simID(id string) string {
-	for _, h := range e.holds {
-		if of := e.ofLeader(h); of != nil && of.ID == id {
-			return h.ID
-		}
-	}
-	return id
 }
 
 // approve approves a hold by its ID.
@@ -238,12 +159,7 @@ func (e *simulation) approve(t *rapid.T) {
 				continue
 			}
 			delete(e.under, uid)
-			other := e.candidate(uid, key, func(of *simHold) bool { return of.ID != h.ID })
-			if other != nil {
-				e.under[uid] = other
-			} else {
-				e.cleared[uid] = e.uidOf(key.Policy)
-			}
+			e.cleared[uid] = e.uidOf(key.Policy)
 		}
 	}
 	maps.DeleteFunc(e.under, func(_ types.UID, of *simHold) bool { return of.ID == h.ID }) // They are not known to be due.

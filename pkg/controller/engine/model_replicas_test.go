@@ -5,22 +5,16 @@ package engine_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine/gate"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
-	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // These are the replicas of TestEngine: how they start, follow and become leader.
@@ -41,11 +35,16 @@ var drawnKinds = func() *kinds.Table {
 
 // start returns an engine that has listed the whole cluster.
 func (e *simulation) start() *driver {
-	return e.startWith(memory.Config{HoldAbove: holdAboveByDefault, HoldAboveTotal: holdAboveTotalByDefault})
+	e.started++
+	return e.startWith(memory.Config{Identity: fmt.Sprint("replica-", e.started), HoldAbove: holdAboveByDefault, HoldAboveTotal: holdAboveTotalByDefault})
 }
 
 func (e *simulation) startWith(c memory.Config) *driver {
 	t := newDriver(c)
+	if c.Identity != "" {
+		t.Follow()
+		e.store.list(t, e.Now)
+	}
 	if e.usages == nil {
 		e.usages = map[types.UID]lifecycle.Usage{}
 	}
@@ -86,39 +85,32 @@ func (e *simulation) startWith(c memory.Config) *driver {
 // follow starts the follower.
 func (e *simulation) follow() {
 	e.follower = e.start()
-	e.follower.Follow()
 	e.date()
 	e.caughtUp = e.sameClearances() // The dates must be the same too; see checkFollower.
-	e.heldNotDue = sets.KeySet(e.under)
-	for _, uids := range e.DueBy() {
-		e.heldNotDue.Delete(uids...)
-	}
-	e.follower.Recent = approval.Recent{}
-	for uid, w := range e.leader.Recent {
-		e.follower.Recent[uid] = new(w.Clone())
-	} // A new replica would not know these counts, but the test compares everything else.
-	for name, ns := range e.leader.Namespaces {
-		if other := e.follower.Namespaces[name]; other != nil {
-			other.Recent = ns.Recent.Clone()
-		}
-	}
+}
+
+// lead makes a replica the leader, which then stores that it leads.
+func (e *simulation) lead() {
+	e.leader.Lead()
+	e.stepAll(e.leader)
 }
 
 // changeLeader makes another replica the leader: either the follower, which has seen everything that the leader has, or a new one, which
-// knows only the stored objects, and holds only from the status of policies. Then a new follower starts.
+// knows only what is stored. Either holds the same objects. Then a new follower starts.
 func (e *simulation) changeLeader(t *rapid.T) {
-	e.writeStatus()
+	e.both(e.stepAll)
+	e.store.drivers.Delete(e.leader)
 	fresh := rapid.Bool().Draw(t, "a new one")
 	if e.leader = e.follower; fresh {
+		e.store.drivers.Delete(e.follower)
 		e.leader = e.start()
 	}
 	e.date()
-	caughtUp := e.caughtUp         // follow sets it for the next follower.
-	e.recent = e.windows(e.leader) // The follower may have started after some of these changes.
-	e.leader.Lead()
+	caughtUp := e.caughtUp // follow sets it for the next follower.
+	e.lead()
+	e.recent = e.windows(e.leader) // It knows how many objects count, and not which.
 	e.resetPaces(true)
 	if fresh || !caughtUp {
-		e.adoptAll(t, fresh)
 		e.cleared = map[types.UID]types.UID{}
 		for rec := range e.leader.Records.All() {
 			if rec.Clearance == memory.Cleared && rec.Policy != nil { // There is none if nobody wants its deadline any more.
@@ -127,11 +119,10 @@ func (e *simulation) changeLeader(t *rapid.T) {
 		}
 		e.clearDue()
 	}
-	e.writeStatus()
 	e.follow()
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
-		if fresh || !caughtUp || !e.known(name) { // A replica that has started since does not know former guardrails.
+		if fresh && !e.known(name) { // A replica that has started since does not know former guardrails of a namespace that is not there.
 			e.limitsBefore[name] = limitsOf(e.leader.Namespaces[name])
 		}
 	}
@@ -150,29 +141,6 @@ func limitsOf(ns *memory.Namespace) simLimits {
 	}
 	above := ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
 	return simLimits{known(above.Objects), known(above.Total)}
-}
-
-// writeStatus writes the status of all policies, as a leader does now and then.
-func (e *simulation) writeStatus() {
-	e.both(e.stepAll)
-	holds := map[types.UID][]gc.PolicyHold{}
-	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
-		for _, r := range e.leader.Reports(name) {
-			holds[r.UID] = r.Holds
-		}
-	}
-	for i, p := range e.Policies {
-		e.Policies[i] = p.DeepCopy()
-		e.Policies[i].ResourceVersion = e.next()
-		e.Policies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: holds[p.UID]}
-		e.both(func(t *driver) { t.SetPolicy(e.Policies[i], e.Now) })
-	}
-	for i, p := range e.ClusterPolicies {
-		e.ClusterPolicies[i] = p.DeepCopy()
-		e.ClusterPolicies[i].ResourceVersion = e.next()
-		e.ClusterPolicies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: holds[p.UID]}
-		e.both(func(t *driver) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
-	}
 }
 
 // windows returns the objects that recent changes made due according to an engine and that still count.
@@ -199,72 +167,6 @@ func (e *simulation) windows(t *driver) map[string][]simAssessed {
 		add(string(uid), w)
 	}
 	return out
-}
-
-// listedHolds returns the policies whose status lists a hold, each with the owner of the hold. A status lists the holds of its policy, and
-// the holds of other policies that have objects that its policy would delete.
-func (e *simulation) listedHolds() map[string]bool {
-	out := map[string]bool{}
-	for _, h := range e.holds {
-		out[fmt.Sprint(h.Owner, h.Owner)] = true
-	}
-	for key, uids := range e.DueBy() {
-		for _, uid := range uids {
-			if h := e.under[uid]; h != nil {
-				out[fmt.Sprint(e.uidOf(key.Policy), h.Owner)] = true
-			}
-		}
-	}
-	return out
-}
-
-// adoptAll is called after the start of a replica that did not see which changes made objects due. It knows the holds from the status, but
-// not their members. It must hold all members, and it may also hold objects that the same policies would delete and that had finished when
-// the hold began.
-func (e *simulation) adoptAll(t *rapid.T, fresh bool) {
-	told := e.listedHolds()
-	before := e.under
-	e.under, e.holds = map[types.UID]*simHold{}, nil
-	for _, name := range model.DrawnNamespaces {
-		ns := e.leader.Namespaces[name]
-		if ns == nil {
-			continue
-		}
-		for h := range ns.Holds.All() {
-			sim := &simHold{
-				Owner:     h.Owner,
-				namespace: name,
-				Since:     h.Since,
-				ID:        h.ID,
-				was:       h.ID,
-				ListedBy:  maps.Clone(h.ListedBy),
-				Searched:  h.Searched,
-			}
-			e.holds = append(e.holds, sim)
-			for _, rec := range ns.Records {
-				if rec.Hold() == h {
-					e.under[rec.UID()] = sim
-				}
-			}
-		}
-	}
-	for key, uids := range e.DueBy() {
-		for _, uid := range uids {
-			h := e.under[uid]
-			// An object that has finished again since looks as if the change did not make it due.
-			known := before[uid] != nil && before[uid].Owner != "" && (fresh || !e.heldNotDue.Has(uid)) &&
-				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].Since.Add(freshness.ClockSkew))
-			switch {
-			case known && gate.HeldBy(e.leader.Records.Get(uid), e.uidOf(key.Policy)) == nil:
-				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].Owner, before[uid].namespace)
-			case h == nil, before[uid] != nil, !fresh: // The follower may have found more holds itself.
-			case !told[fmt.Sprint(e.uidOf(key.Policy), h.Owner)]:
-				t.Fatalf("%s of %v waits under %+v after a restart", uid, key, h)
-			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.Since.Add(freshness.ClockSkew)):
-				t.Fatalf("%s waits under %+v after a restart, and finished later", uid, h)
-			}
-		}
-	}
 }
 
 // checkFollower compares the decisions of the follower with the decisions of the leader, because the follower may become leader at any
@@ -298,33 +200,14 @@ func (e *simulation) bothCover(f *lifecycle.Fact) bool {
 	return e.known(f.Namespace) && e.leader.Namespaces[f.Namespace].Covers(f.Resource) && e.follower.Namespaces[f.Namespace].Covers(f.Resource)
 }
 
-// sameClearances reports whether nothing is held, and both replicas have the same limits, clearances, and counts of recent changes. A
-// replica that starts while a namespace is suspended does not know which objects were approved there.
+// sameClearances reports whether both replicas have the same clearances. A replica that starts while a namespace is suspended does not know
+// which objects were approved there.
 func (e *simulation) sameClearances() bool {
-	sums := func(all map[string][]simAssessed) map[string]int {
-		out := map[string]int{}
-		for key, assessments := range all {
-			for _, of := range assessments {
-				out[fmt.Sprint(key, of.at)] += len(of.uids) + of.others
-			}
-		}
-		return out
-	}
-	if !maps.Equal(sums(e.windows(e.leader)), sums(e.windows(e.follower))) {
-		return false
-	}
-	for name, ns := range e.leader.Namespaces {
-		if other := e.follower.Namespaces[name]; other == nil || other.Bounds.HoldAbove.Stricter(other.FormerHoldAbove) != ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove) {
-			return false
-		}
-	}
 	for rec := range e.leader.Records.All() {
 		other := e.follower.Records.Get(rec.UID())
-		if rec.Hold() != nil || other == nil || other.Clearance != rec.Clearance {
+		if other == nil || (other.Clearance == memory.Cleared) != (rec.Clearance == memory.Cleared) {
 			return false
 		}
 	}
-	return len(e.holds) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(e.follower.Namespaces)), func(ns *memory.Namespace) bool {
-		return ns.Holds.Find(func(*approval.Hold) bool { return true }) != nil
-	})
+	return true
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
@@ -34,12 +33,12 @@ func TestEngine(t *testing.T) {
 type simulation struct {
 	*model.World
 	leader, follower *driver
-	// caughtUp says that the follower has seen everything that the present holds depend on.
+	store            *assessmentStore
+	started          int // replicas
+	// caughtUp says that the follower knows since when objects are due.
 	caughtUp bool
-	// heldNotDue are the objects that were held, but not due, when the follower started, so that it did not hold them.
-	heldNotDue sets.Set[types.UID]
-	version    int
-	budget     int // of the engines, in objects; 0 for any number
+	version  int
+	budget   int // of the engines, in objects; 0 for any number
 	// cleared are the objects that are due and need no approval, with the policies that decide for them. under has the hold of each object
 	// that is held.
 	cleared map[types.UID]types.UID
@@ -68,8 +67,10 @@ func newEngine(t *rapid.T) *simulation {
 		rules: map[string]string{}, limitsBefore: map[string]simLimits{}, paces: map[string]*simPace{},
 	}
 	e.storeDrawn()
+	e.store = newAssessmentStore()
 	e.budget = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "budget")
 	e.leader = e.start()
+	e.lead()
 	e.date()
 	e.follow()
 	e.assess(simChange{start: true})

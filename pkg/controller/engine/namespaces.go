@@ -66,6 +66,7 @@ func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv strin
 // setNamespace stores new metadata of a namespace, and returns the namespace if its objects must be settled again; nil otherwise. first is
 // set for the first list of namespaces.
 func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now time.Time) *memory.Namespace {
+	e.Saw(freshness.Namespaces.String(), freshness.ParseVersion(m.ResourceVersion))
 	ns := e.Namespace(m.Name)
 	e.NamespaceWentBack(ns, m)
 	before, wasExcluded, wasKnown := ns.Derived, ns.Excluded(), ns.Known
@@ -80,12 +81,12 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 	e.AdoptNewPolicies(ns, before.PolicyUIDs, wasKnown)
 	if first {
 		for _, ps := range e.ClusterPolicies { // If these were listed before, setPolicy has not found the namespace.
-			if c, ok := memory.ChangeOf(ps, true, false); ok && ns.PolicyUIDs.Has(ps.Stored.UID) {
+			if c, ok := e.NewPolicy(ps); ok && ns.PolicyUIDs.Has(ps.Stored.UID) {
 				e.RecordChange(ns, c)
 			}
 		}
 	}
-	switch c, interrupted := e.UnseenChange(); {
+	switch {
 	case wasKnown:
 		e.RecordChange(ns, approval.Change{
 			ID: "namespace " + m.ResourceVersion, Text: fmt.Sprintf("a change of the labels of namespace %q", m.Name), Write: e.Writes + 1,
@@ -94,8 +95,6 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 		e.RecordChange(ns, approval.Change{
 			ID: fmt.Sprint("start ", m.UID), Text: fmt.Sprintf("the creation of namespace %q", m.Name), Write: e.Writes + 1,
 		})
-	case interrupted:
-		e.RecordChange(ns, c)
 	}
 	return ns
 }

@@ -14,6 +14,7 @@ import (
 // Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than the known one,
 // unless they add results of match conditions.
 func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
+	e.Saw(compact.Resource, compact.ResourceVersion)
 	ns, ok := e.Namespaces[compact.Namespace]
 	if !ok || !ns.Covers(compact.Resource) || e.Outdated.Has(compact.Resource) {
 		return
@@ -41,6 +42,7 @@ func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 
 // Remove handles the removal of an object; compact is the object's last known state.
 func (e *Engine) Remove(compact *facts.Compact, now time.Time) {
+	e.Saw(compact.Resource, compact.ResourceVersion)
 	rec := e.Records.Get(compact.UID())
 	if rec != nil && compact.ResourceVersion < rec.ResourceVersion {
 		return // An object that is gone does not change any more.
@@ -66,6 +68,7 @@ func (e *Engine) insert(ns *memory.Namespace, compact *facts.Compact, now time.T
 	e.CountFirstSeen(rec, true)
 	e.Link(rec)
 	e.Track(rec, now)
+	e.JoinHold(rec)
 	if c := ns.CopiedClearances[compact.UID()]; c != memory.Uncleared {
 		e.SetClearance(rec, c)
 	}
@@ -111,6 +114,7 @@ func (e *Engine) remove(rec *memory.Record, now time.Time) {
 		w.Forget(rec.UID())
 	}
 	e.noteDeletion(rec, now)
+	e.ForgetMember(rec)
 	e.drop(rec)
 	e.UncoverDeadlines(rec.NS, setBefore)
 	if accepted != nil {
@@ -130,7 +134,7 @@ func (e *Engine) drop(rec *memory.Record) {
 	rec.SetDue(false)
 	rec.CountDeadline(-1)
 	rec.CountDeadlineSet(-1)
-	e.SetClearance(rec, memory.Uncleared)
+	e.LeaveHold(rec)
 	rec.NS.RemoveRecord(rec)
 	e.Leave(rec)
 	e.Invalidate(rec.NS)

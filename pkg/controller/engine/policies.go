@@ -62,6 +62,7 @@ func (e *Engine) ReplacePolicies(kind freshness.Collection, all []scope.Observed
 
 // setPolicy stores a state of a policy, and returns the namespaces whose objects must be settled again.
 func (e *Engine) setPolicy(o scope.ObservedPolicy) sets.Set[*memory.Namespace] {
+	e.Saw(memory.CollectionOf(o.Stored).String(), freshness.ParseVersion(o.ResourceVersion))
 	ps, before, created := e.StorePolicy(o)
 	sameGeneration := !created && before.Generation == o.Generation
 	contentChanged := scope.SetContent(ps, o, sameGeneration)
@@ -86,7 +87,10 @@ func (e *Engine) setPolicy(o scope.ObservedPolicy) sets.Set[*memory.Namespace] {
 
 // specChanged adopts the holds of a new policy, and records the change of a spec, in the namespaces that it affects.
 func (e *Engine) specChanged(ps *memory.PolicyState, created, readableChanged bool, affected sets.Set[*memory.Namespace]) {
-	c, changed := memory.ChangeOf(ps, created, readableChanged)
+	c, changed := memory.ChangeOf(ps, readableChanged), true
+	if created && !readableChanged {
+		c, changed = e.NewPolicy(ps)
+	}
 	for ns := range affected {
 		if created {
 			e.Adopt(ns, ps)

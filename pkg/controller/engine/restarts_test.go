@@ -4,7 +4,7 @@
 package engine_test
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -17,20 +17,44 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// restarted returns a world with a new engine, which knows only when a controller last ran; zero if none did. At most two objects may
-// become due at once.
-func restarted(t *testing.T, last time.Time) *world {
+// restarted returns a world with a new engine, as after a version of Winnow that stored no assessments. At most two objects may become due
+// at once.
+func restarted(t *testing.T) *world {
 	w := newWorld(t)
-	w.driver = newDriver(memory.Config{HoldAbove: 2, HoldAboveTotal: -1})
+	w.driver = newDriver(memory.Config{Identity: "b", HoldAbove: 2, HoldAboveTotal: -1})
 	clear(w.namespaces)
-	w.SetLastRun(last)
+	newAssessmentStore().list(w.driver, w.now)
+	w.Lead()
 	w.ReplaceCronJobs(nil, w.now)
 	return w
+}
+
+// restart replaces the engine with a new one, which knows what is stored, and leads. meanwhile happens while no engine runs.
+func (w *world) restart(meanwhile func()) {
+	store, c := w.store, w.Config
+	store.drivers.Clear()
+	w.driver = newDriver(memory.Config{})
+	meanwhile()
+	c.Identity += "'"
+	w.driver = newDriver(c)
+	w.Follow()
+	store.list(w.driver, w.now)
+	w.ReplaceCronJobs(nil, w.now)
+	w.ReplaceNamespaces(slices.Collect(maps.Values(w.stored.namespaces)), w.next(), w.now)
+	w.ReplacePolicies(slices.Collect(maps.Values(w.stored.policies)), w.next(), w.now)
+	w.ReplaceClusterPolicies(slices.Collect(maps.Values(w.stored.clusterPolicies)), w.next(), w.now)
+	w.Replace(gc.ResourceJobs, nil, uint64(w.version), w.now)
+	for _, f := range w.facts {
+		w.Upsert(facts.Compress(f), w.now)
+	}
+	w.listCovered()
+	w.Lead()
+	w.confirmFresh()
 }
 
 // listNamespaces ends the first list of namespaces.
@@ -57,178 +81,175 @@ func (w *world) lists(namespaces []string, all ...*testbuilders.PolicyBuilder) {
 	allListed(w.driver)
 }
 
-// TestUnseenChangesAfterARestart: the objects that were due while the last controller ran are compared with the status of their policy
-// only.
-func TestUnseenChangesAfterARestart(t *testing.T) {
-	const dueFor = 30 * time.Minute
-	four := names("a-", 4)
-	of := func(name string) *testbuilders.PolicyBuilder {
-		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", "30m").Labelled("of", name))
+// recreateNamespace replaces the home namespace with another one of the same name.
+func (w *world) recreateNamespace() {
+	m := testbuilders.Namespace(testbuilders.Home, w.next())
+	m.UID = "another"
+	w.stored.namespaces[m.Name] = m
+	w.namespaces[types.NamespacedName{Name: m.Name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
+}
+
+// TestChangesWhileNoReplicaRuns: what a change makes due while no replica runs is assessed by the next one, and what time makes due is not.
+func TestChangesWhileNoReplicaRuns(t *testing.T) {
+	team := func(generation int64, ttl gc.TTL, team string) *gc.ClusterCleanupPolicy {
+		p := ttlClusterPolicy("c", ttl, generation)
+		p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
+		return p
 	}
-	labelled := func(of string, n int) (out []*lifecycle.Fact) {
-		for _, name := range names(of+"-", n) {
-			out = append(out, testbuilders.Job(name).Label("of", of).Complete(testbuilders.Now.Add(-time.Hour)).Fact())
-		}
-		return out
-	}
-	going := func(n int) (out []*lifecycle.Fact) {
-		for _, name := range names("going-", n) {
-			out = append(
-				out,
-				testbuilders.Job(name).Terminating().Finalizer("example.com/f").Complete(testbuilders.Now.Add(-time.Hour)).Fact(),
-			)
-		}
-		return out
-	}
-	status := func(due, held int64) gc.CleanupPolicyStatus {
-		return gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: due, Held: held}
-	}
-	since := metav1.NewTime(testbuilders.Now.Add(-20 * time.Minute))
-	under := func(due, held int64) gc.CleanupPolicyStatus { // another policy's hold
-		out := status(due, held)
-		out.Holds = []gc.PolicyHold{
-			{ID: "X", Namespace: testbuilders.Home, Policy: testbuilders.Home + "/other", Objects: held, Since: &since},
-		}
-		return out
-	}
-	other := testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).
-		Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Since: &since}))
+	guard := func() *gc.ClusterCleanupPolicy { return guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}) }
+	p := func(w *world) { w.policy(ttlPolicy("1h", 1)) }
 	for name, c := range map[string]struct {
-		last     time.Duration // ago
-		policies []*testbuilders.PolicyBuilder
-		objects  []*lifecycle.Fact
-		taken    []string
+		before, meanwhile func(*world)
+		held              bool
 	}{
-		"due before": {0, []*testbuilders.PolicyBuilder{ttlPolicy("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), nil},
-		"due in the last seconds before": {
-			dueFor - 5*time.Second, []*testbuilders.PolicyBuilder{ttlPolicy("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), four,
+		"nothing":                {p, func(*world) {}, false},
+		"time passes":            {p, func(w *world) { w.now = w.now.Add(time.Hour) }, false},
+		"a policy changes":       {p, func(w *world) { w.policy(ttlPolicy("10m", 2)) }, true},
+		"past the API":           {p, func(w *world) { w.policy(ttlPolicy("10m", 1)) }, true},
+		"a policy is created":    {func(*world) {}, func(w *world) { w.policy(ttlPolicy("10m", 1)) }, true},
+		"a namespace comes back": {func(w *world) { w.policy(ttlPolicy("10m", 1)) }, func(w *world) { w.recreateNamespace(); w.upsert(jobs(30*time.Minute, names("a-", 4)...)...) }, true},
+		"a policy is deleted": {
+			func(w *world) { w.clusterPolicy(guard()); w.policy(ttlPolicy("10m", 1)) },
+			func(w *world) {
+				delete(w.stored.clusterPolicies, "all")
+				delete(w.clusterPolicies, types.NamespacedName{Name: "all"})
+			}, true,
 		},
-		"finished before, due since": {
-			45 * time.Minute, []*testbuilders.PolicyBuilder{ttlPolicy("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), four,
+		"labels select": {
+			func(w *world) { w.clusterPolicy(team(1, "10m", "a")) }, func(w *world) { w.namespace(testbuilders.Home, "team", "a") }, true,
 		},
-		"above a limit": {
-			0, []*testbuilders.PolicyBuilder{counting("p", 1).Status(status(0, 0))}, jobs(time.Hour, "d", "c", "b", "a"), nil,
+		"a selector changes": {
+			func(w *world) { w.clusterPolicy(team(1, "10m", "a")) }, func(w *world) { w.clusterPolicy(team(2, "10m", "none")) }, true,
 		},
-		"counted as due, but held": {0, []*testbuilders.PolicyBuilder{ttlPolicy("30m", 1).Status(status(4, 4))}, jobs(time.Hour, four...), nil},
-		"counted as due while others are being deleted": {
-			0, []*testbuilders.PolicyBuilder{ttlPolicy("30m", 1).Status(status(3, 0))}, append(going(3), jobs(time.Hour, four...)...), nil,
-		},
-		"counted for each policy": {
-			0, []*testbuilders.PolicyBuilder{of("x").Status(status(3, 0)), of("y").Status(status(3, 0))}, append(labelled("x", 3), labelled("y", 3)...),
-			append(names("x-", 3), names("y-", 3)...),
-		},
-		"held, and approved since": {
-			0, []*testbuilders.PolicyBuilder{ttlPolicy("30m", 1).Annotated(gc.AnnotationApprovedHold, "X").Status(gc.CleanupPolicyStatus{
-				ObservedGeneration: 1, Due: 4, Held: 4, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4}},
-			})}, jobs(time.Hour, four...), four,
-		},
-		"the status counts other objects, which are held": {
-			0, []*testbuilders.PolicyBuilder{other, ttlPolicy("10m", 1).Status(under(4, 4))}, jobs(15*time.Minute, four...), nil,
-		},
-		"others are held": {
-			0, []*testbuilders.PolicyBuilder{other, ttlPolicy("10m", 1).Status(under(7, 4))},
-			append(jobs(time.Hour, four...), jobs(15*time.Minute, "x", "y", "z")...),
-			[]string{"x", "y", "z"},
-		},
-		"a generation that was not observed": {
-			15 * time.Minute, []*testbuilders.PolicyBuilder{ttlPolicy("50m", 2).Status(status(0, 0))}, jobs(time.Hour, four...), nil,
+		"it is changed back": {
+			p, func(w *world) { w.policy(ttlPolicy("10m", 2)); w.policy(ttlPolicy("1h", 3)) }, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := restarted(t, testbuilders.Now.Add(-c.last))
-			w.lists([]string{testbuilders.Home}, c.policies...)
-			w.upsert(c.objects...)
-			w.listCovered()
-			w.confirmFresh()
-			w.takes(c.taken...)
-		})
-	}
-}
-
-// TestUnseenChangesAreCountedByNamespace: the objects of a cluster policy are deleted if there are few in each of several namespaces.
-func TestUnseenChangesAreCountedByNamespace(t *testing.T) {
-	w := restarted(t, testbuilders.Now)
-	c := ttlClusterPolicy("c", "10m", 1)
-	c.Status = statusOf(1)
-	w.observeClusterPolicy(c)
-	w.lists([]string{"x", "y"})
-	w.jobsIn("x", 2, time.Hour)
-	w.jobsIn("y", 2, time.Hour)
-	w.listCovered()
-	w.confirmFresh()
-	w.takes("x-0", "x-1", "y-0", "y-1")
-}
-
-// TestUnseenChangesInAllNamespaces: the objects of a cluster policy count together in all of its namespaces, by the strictest total, but at
-// most as many as its status did not count.
-func TestUnseenChangesInAllNamespaces(t *testing.T) {
-	all := []string{"x-0", "x-1", "y-0", "y-1"}
-	for name, c := range map[string]struct {
-		due, total int64
-		going      int // objects that wait for a finalizer
-		strict     string
-		taken      []string
-	}{
-		"too many":                       {total: 3},
-		"as many as allowed":             {total: 4, taken: all},
-		"the status counts two":          {total: 3, due: 2, taken: all},
-		"others are being deleted":       {total: 4, going: 3, taken: all},
-		"too many for a first namespace": {total: 1000, strict: "x"},
-		"too many for a second one":      {total: 1000, strict: "y"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := restarted(t, testbuilders.Now)
-			w.Config.HoldAboveTotal = int(c.total)
-			p, guard := ttlClusterPolicy("c", "10m", 1), guardrailPolicy(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Total: new(int64(3))}})
-			p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.due}
-			guard.Name, guard.UID, guard.Status.ObservedGeneration = "guard", "uid-guard", 1
-			guard.Spec.NamespaceSelector.MatchLabels = map[string]string{"kubernetes.io/metadata.name": c.strict}
-			w.observeClusterPolicy(p)
-			w.observeClusterPolicy(guard)
-			w.lists([]string{"x", "y"})
-			w.jobsIn("x", 2, time.Hour)
-			w.jobsIn("y", 2, time.Hour)
-			for _, name := range names("going-", c.going) {
-				w.upsert(testbuilders.Job(name).In("x").Terminating().Finalizer("example.com/f").Complete(w.now.Add(-time.Hour)).Fact())
+			w := newWorld(t)
+			w.Config.HoldAbove = 2
+			w.namespace(testbuilders.Home, "team", "none")
+			c.before(w)
+			if name != "a namespace comes back" {
+				w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 			}
-			w.listCovered()
-			w.confirmFresh()
-			w.takes(c.taken...)
-			if waiting := w.Reports("")[0].Holds; c.taken == nil &&
-				(len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != 4) {
-				t.Errorf("the holds are %+v", waiting)
+			w.restart(func() { c.meanwhile(w) })
+			held := 0
+			for _, ns := range []string{"", testbuilders.Home} {
+				for _, r := range w.Reports(ns) {
+					held += int(r.Held)
+				}
+			}
+			switch {
+			case c.held && held != 4:
+				t.Errorf("%d objects are held, want 4", held)
+			case c.held, name == "nothing", name == "it is changed back":
+				w.takes()
+			default:
+				w.takes(names("a-", 4)...)
 			}
 		})
 	}
 }
 
-// TestUnseenChangesDoNotCountLater: a change after a restart is assessed without the objects that were cleared at the restart.
-func TestUnseenChangesDoNotCountLater(t *testing.T) {
-	w := restarted(t, testbuilders.Now)
-	w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(statusOf(1)))
-	w.upsert(jobs(time.Hour, "a", "b")...)
-	w.upsert(job(20*time.Minute, "c"))
-	w.listCovered()
+// TestARestartKnowsMembers: after a restart, a hold has the same members, and an approval covers no others, although a change that nobody
+// has assessed made more objects of the policy due.
+func TestARestartKnowsMembers(t *testing.T) {
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
+	w.upsert(jobs(15*time.Minute, names("b-", 4)...)...)
+	w.policy(ttlPolicy("25m", 2))
+	id := w.oneHold("p", 4).ID
+	w.restart(func() { w.policy(ttlPolicy("10m", 3)) })
+	now := w.oneHold("p", 8)
+	if now.ID == id {
+		t.Errorf("hold %s got other members, and kept its ID", id)
+	}
+	w.policy(ttlPolicy("10m", 3).Annotated(gc.AnnotationApprovedHold, id))
 	w.confirmFresh()
-	w.takes("a", "b")
-	w.policy(ttlPolicy("10m", 2))
-	w.confirmFresh()
-	w.takes("c")
+	w.takes()
+	w.policy(ttlPolicy("10m", 3).Annotated(gc.AnnotationApprovedHold, now.ID))
+	w.takes(append(names("a-", 4), names("b-", 4)...)...)
 }
 
-// TestARestartKeepsHolds: the members of a hold in the status are not attributed to a change that is assessed after a restart.
-func TestARestartKeepsHolds(t *testing.T) {
-	since := metav1.NewTime(testbuilders.Now.Add(-20 * time.Minute))
-	w := restarted(t, testbuilders.Now.Add(-time.Hour))
-	w.lists([]string{testbuilders.Home}, ttlPolicy("10m", 2).Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Since: &since})))
+// TestAnApprovalWhileNoReplicaRuns: the approval covers what it covered before, and not what another change made due since.
+func TestAnApprovalWhileNoReplicaRuns(t *testing.T) {
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
+	w.upsert(jobs(15*time.Minute, names("b-", 4)...)...)
+	w.policy(ttlPolicy("25m", 2))
+	id := w.oneHold("p", 4).ID
+	w.restart(func() { w.policy(ttlPolicy("10m", 3).Annotated(gc.AnnotationApprovedHold, id)) })
+	w.oneHold("p", 8)
+	w.takes() // The policy deletes nothing while it has a hold.
+	w.removed(names("b-", 4)...)
+	w.takes(names("a-", 4)...)
+}
+
+// TestCountsAndLimitsSurviveARestart: what a change made due without an approval counts with the next one, and a limit that was removed
+// applies to the change that removed it.
+func TestCountsAndLimitsSurviveARestart(t *testing.T) {
+	t.Run("counts", func(t *testing.T) {
+		w := newHoldWorld(t, ttlPolicy("1h", 1))
+		w.upsert(jobs(15*time.Minute, "b")...)
+		w.removed("a-2", "a-3")
+		w.policy(ttlPolicy("25m", 2))
+		w.deletes("a-0", "a-1")
+		w.removed("a-0", "a-1")
+		w.restart(func() {})
+		w.policy(ttlPolicy("10m", 3))
+		w.oneHold("p", 1)
+	})
+	t.Run("a limit", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("10m", 1))
+		w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}}))
+		w.upsert(jobs(time.Hour, names("a-", 4)...)...)
+		w.restart(func() {
+			delete(w.stored.clusterPolicies, "all")
+			delete(w.clusterPolicies, types.NamespacedName{Name: "all"})
+		})
+		w.oneHold("p", 4)
+		w.takes()
+	})
+}
+
+// TestAnUpgradeKeepsHolds: after a version that stored no assessments, everything that a policy would delete waits under the hold that its
+// status lists.
+func TestAnUpgradeKeepsHolds(t *testing.T) {
+	w := restarted(t)
+	w.Config.HoldAbove = 10
+	w.lists([]string{testbuilders.Home}, ttlPolicy("10m", 2).Status(statusOf(2, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 3})))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
-	w.upsert(job(15*time.Minute, "b")) // It finished after the change for which the hold is.
 	w.listCovered()
 	w.confirmFresh()
 	w.takes()
-	if h := w.oneHold("p", 5); h.ID != "X" { // The policy deletes nothing else either.
+	if h := w.oneHold("p", 4); h.ID != "X" {
 		t.Errorf("the hold was replaced by %+v", h)
 	}
+	w.policy(ttlPolicy("10m", 2).Annotated(gc.AnnotationApprovedHold, "X"))
+	w.takes(names("a-", 4)...)
+}
+
+// TestAnUpgradeJoinsHolds: a status does not say which of two holds an object waits under. Both become one, which nobody has approved.
+func TestAnUpgradeJoinsHolds(t *testing.T) {
+	own := testbuilders.Policy("own").Default("10m").Status(statusOf(1,
+		gc.PolicyHold{ID: "own", Namespace: testbuilders.Home, Objects: 2},
+		gc.PolicyHold{ID: "other", Namespace: testbuilders.Home, Objects: 2, Policy: testbuilders.Home + "/other"},
+	))
+	other := testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).
+		Status(statusOf(1, gc.PolicyHold{ID: "other", Namespace: testbuilders.Home, Objects: 2}))
+	w := restarted(t)
+	w.lists([]string{testbuilders.Home}, own, other)
+	w.upsert(jobs(time.Hour, "a", "b")...)
+	w.listCovered()
+	w.policy(own.Annotated(gc.AnnotationApprovedHold, "own"))
+	w.policy(other.Annotated(gc.AnnotationApprovedHold, "other"))
+	w.confirmFresh()
+	w.takes()
+	joined := w.oneHold("own", 2)
+	if joined.Policy != testbuilders.Home+"/other" {
+		t.Fatalf("the joined hold is %+v", joined)
+	}
+	w.policy(other.Annotated(gc.AnnotationApprovedHold, joined.ID))
+	w.takes("a", "b")
 }
 
 // TestHoldsOfAClusterPolicyInAnyOrder: a replica that starts adopts the holds of a cluster policy, whether policies or namespaces are
@@ -236,7 +257,7 @@ func TestARestartKeepsHolds(t *testing.T) {
 func TestHoldsOfAClusterPolicyInAnyOrder(t *testing.T) {
 	for name, policiesFirst := range map[string]bool{"policies first": true, "namespaces first": false} {
 		t.Run(name, func(t *testing.T) {
-			w := restarted(t, testbuilders.Now.Add(-time.Hour))
+			w := restarted(t)
 			c := ttlClusterPolicy("c", "10m", 2)
 			c.Status = statusOf(2, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1})
 			all := []func(){
@@ -256,129 +277,12 @@ func TestHoldsOfAClusterPolicyInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestPossibleMembersAreKeptUntilSearched: the status of a policy says that its objects wait under the hold of another policy. None is
-// deleted before all objects are listed, and objects that come later are deleted when they are due.
-func TestPossibleMembersAreKeptUntilSearched(t *testing.T) {
-	w := newWorld(t)
-	w.observePolicy(testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).
-		Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1})))
-	w.observePolicy(testbuilders.Policy("own").Default("10m").Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1, Policy: testbuilders.Home + "/other"})))
-	w.upsert(job(time.Hour, "a"))
-	w.confirmFresh()
-	w.takes()
-	w.listCovered()
-	w.takes()
-	w.upsert(job(time.Hour, "late"))
-	w.takes("late")
-}
-
-// TestOneOfTwoApprovalsIsNotEnough: if the status does not say which of two holds an object waits under, the object needs both approvals,
-// in any order.
-func TestOneOfTwoApprovalsIsNotEnough(t *testing.T) {
-	for _, first := range []string{"own", "other"} {
-		t.Run(first+" first", func(t *testing.T) {
-			own := testbuilders.Policy("own").Default("10m").Status(statusOf(1,
-				gc.PolicyHold{ID: "own", Namespace: testbuilders.Home, Objects: 2},
-				gc.PolicyHold{ID: "other", Namespace: testbuilders.Home, Objects: 2, Policy: testbuilders.Home + "/other"},
-			))
-			other := testbuilders.Policy("other").
-				Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).
-				Status(statusOf(1, gc.PolicyHold{ID: "other", Namespace: testbuilders.Home, Objects: 2}))
-			w := newWorld(t)
-			w.observePolicy(own)
-			w.observePolicy(other)
-			w.upsert(jobs(time.Hour, "a", "b")...)
-			w.listCovered()
-			all := []*testbuilders.PolicyBuilder{
-				own.Annotated(gc.AnnotationApprovedHold, "own"),
-				other.Annotated(gc.AnnotationApprovedHold, "other"),
-			}
-			if first == "other" {
-				slices.Reverse(all)
-			}
-			w.policy(all[0])
-			w.confirmFresh()
-			w.takes()
-			w.policy(all[1])
-			w.confirmFresh()
-			w.takes("a", "b")
-		})
-	}
-}
-
-// TestAnUnseenChangeHasATotal: objects of an unseen change also count together in all namespaces.
-func TestAnUnseenChangeHasATotal(t *testing.T) {
-	const namespaces, each = 10, 9
-	w := newWorld(t)
-	w.driver = newDriver(memory.Config{HoldAbove: 10, HoldAboveTotal: 40})
-	w.SetLastRun(w.now.Add(-time.Minute))
-	w.ReplaceCronJobs(nil, w.now)
-	var all []*metav1.PartialObjectMetadata
-	w.namespaces = revisions{}
-	for i := range namespaces {
-		m := testbuilders.Namespace(fmt.Sprint("ns-", i), w.next())
-		w.namespaces[types.NamespacedName{Name: m.Name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
-		all = append(all, m)
-	}
-	c := ttlClusterPolicy("c", "10m", 1)
-	c.Status = statusOf(1)
-	w.ReplaceNamespaces(all, w.next(), w.now)
-	w.ReplacePolicies(nil, w.next(), w.now)
-	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
-	w.clusterPolicies = revisions{{Name: "c"}: freshness.SpecRevision(c.UID, c.Generation)}
-	for i := range namespaces {
-		for _, n := range names(fmt.Sprint("ns-", i, "-"), each) {
-			w.upsert(testbuilders.Job(n).In(fmt.Sprint("ns-", i)).Complete(w.now.Add(-time.Hour)).Fact())
-		}
-	}
-	w.listCovered()
-	w.confirmFresh()
-	w.takes()
-}
-
-// TestAnUnseenChange: after a start, objects that were due before, and that no status counts, are attributed to an unseen change.
-func TestAnUnseenChange(t *testing.T) {
-	for name, c := range map[string]struct {
-		last time.Time // when a controller last ran
-		due  int64     // in the status
-		held bool
-	}{
-		"no controller ran before": {held: false},
-		"they came due since":      {last: testbuilders.Now.Add(-time.Hour), held: false},
-		"they were due before":     {last: testbuilders.Now, held: true},
-		"the status counts them":   {last: testbuilders.Now, due: 4, held: false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := restarted(t, c.last)
-			w.listNamespaces(testbuilders.Home)
-			p := ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.due})
-			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
-			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.SpecRevision("uid-p", 1)
-			allListed(w.driver) // Policies come last.
-			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
-			w.listCovered()
-			w.confirmFresh()
-			if !c.held {
-				w.takes("a", "b", "c", "d")
-				return
-			}
-			w.takes()
-			r := w.report("p")
-			if len(r.Holds) != 1 || r.Holds[0].Objects != 4 {
-				t.Fatalf("the holds are %+v", r.Holds)
-			}
-			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Holds[0].ID))
-			w.takes("a", "b", "c", "d")
-		})
-	}
-}
-
 // TestMarksAfterObjectsAtARestart: objects are due by marks that are listed last. They were not due while the last controller ran, so they
 // are held if there are too many. If marks cannot be stored, the objects count from now on and nothing waits.
 func TestMarksAfterObjectsAtARestart(t *testing.T) {
 	all := names("a-", 3)
 	begin := func(t *testing.T) *world {
-		w := restarted(t, testbuilders.Now.Add(-2*time.Hour))
+		w := restarted(t)
 		w.lists([]string{testbuilders.Home}, ttlPolicy("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
 		for _, name := range all {
 			w.upsert(rejected(name))
@@ -410,4 +314,10 @@ func TestMarksAfterObjectsAtARestart(t *testing.T) {
 		w.pass(11 * time.Minute)
 		w.takes(all...)
 	})
+}
+
+// Follow makes the engine follow, and settles what this touches.
+func (w *world) Follow() {
+	w.driver.Follow()
+	w.stepAll()
 }

@@ -93,7 +93,7 @@ func TestTheEndOfStartSuspendedIsAssessed(t *testing.T) {
 // TestARestartWithoutTheFlag: the status counted all objects as held, so after a restart without the flag they are held as an unseen
 // change.
 func TestARestartWithoutTheFlag(t *testing.T) {
-	w := restarted(t, testbuilders.Now)
+	w := restarted(t)
 	w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 4, Held: 4}))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.listCovered()
@@ -107,7 +107,7 @@ func TestARestartWithoutTheFlag(t *testing.T) {
 func TestARestartWithTheFlag(t *testing.T) {
 	for name, order := range map[string][]int{"cluster policies first": {0, 1, 2}, "cluster policies last": {1, 2, 0}} {
 		t.Run(name, func(t *testing.T) {
-			w := restarted(t, testbuilders.Now.Add(-45*time.Minute))
+			w := restarted(t)
 			w.Config.StartSuspended = true
 			c, p := guardrailPolicy(1, gc.Guardrails{}), ttlPolicy("30m", 1).Version(w.next()).Obj()
 			ns := testbuilders.Namespace(testbuilders.Home, w.next())
@@ -120,9 +120,22 @@ func TestARestartWithTheFlag(t *testing.T) {
 				func() { w.ReplacePolicies([]*gc.CleanupPolicy{p}, w.next(), w.now) },
 				func() { w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{ns}, w.next(), w.now) },
 			}
-			for _, i := range order {
-				lists[i]()
+			list := func() {
+				for _, i := range order {
+					lists[i]()
+				}
+				w.listCovered()
 			}
+			list()
+			store, config := w.store, w.Config
+			config.Identity = "c"
+			store.drivers.Clear()
+			w.driver = newDriver(config)
+			w.Follow()
+			store.list(w.driver, w.now)
+			w.ReplaceCronJobs(nil, w.now)
+			list()
+			w.Lead()
 			w.upsert(jobs(time.Hour, names("a-", 4)...)...) // They came due since the last controller ran.
 			w.listCovered()
 			w.confirmFresh()

@@ -26,6 +26,7 @@ func (e *Engine) Turn(event func(), now time.Time) {
 // takeIn handles what an event has found out, before anything is settled.
 func (e *Engine) takeIn() {
 	e.Asked.Rec = nil // Anything that policies are asked about may have changed.
+	e.BecomeComparable()
 	e.TakeChanges()
 	for ns := range e.Touched.Uncovered {
 		e.dropUncovered(ns)
@@ -115,8 +116,9 @@ func (e *Engine) countingFor(ns *memory.Namespace) bool {
 	return e.Touched.Counting.Has(ns) || len(e.Touched.Counting) > 0 && len(ns.Ceilings)+len(ns.PreviewCeilings) > 0
 }
 
-// gate assesses the changes that people made, and applies holds to objects until the budget is spent.
+// gate ends changes whose assessment is stored, assesses changes that people made, and applies holds to objects until the budget is spent.
 func (e *Engine) gate(now time.Time) {
+	e.CompareNamespaces(now)
 	if e.Touched.Assessable {
 		e.Touched.Assessable = false
 		e.AssessPending(now)

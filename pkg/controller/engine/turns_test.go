@@ -126,7 +126,12 @@ func (d *driver) CompareClocks(date, began, now time.Time) {
 	d.Turn(func() { d.Engine.CompareClocks(date, began, now) }, now)
 }
 
-func (d *driver) StartAnew(now time.Time) { d.Turn(func() { d.Engine.StartAnew(now) }, now) }
+func (d *driver) StartAnew(now time.Time) {
+	d.Turn(func() { d.Engine.StartAnew(now) }, now)
+	if d.store != nil {
+		d.store.list(d, now)
+	}
+}
 
 func (d *driver) Take(now time.Time) (o *deletion.Order, ok bool) {
 	d.Turn(func() { o, ok = d.Engine.Take(now) }, now)

@@ -129,7 +129,7 @@ func TestAnUnknownNamespaceIsNotAssessedAgain(t *testing.T) {
 func TestARestartHoldsInLateNamespaces(t *testing.T) {
 	for _, how := range []string{"unknown at first", "not selected at first"} {
 		t.Run(how, func(t *testing.T) {
-			w := restarted(t, time.Time{})
+			w := restarted(t)
 			w.Config.HoldAbove = 10
 			c := ttlClusterPolicy("c", "10m", 2)
 			if how != "unknown at first" {
@@ -195,7 +195,7 @@ func TestAnUnknownNamespaceHoldsUpNoOther(t *testing.T) {
 
 // TestNewNamespacesDelayNoOther: after a restart, a namespace that is not listed yet does not delay the assessment of others.
 func TestNewNamespacesDelayNoOther(t *testing.T) {
-	w := restarted(t, testbuilders.Now.Add(-time.Minute))
+	w := restarted(t)
 	w.listNamespaces(testbuilders.Home)
 	allListed(w.driver)
 	for _, ns := range []string{testbuilders.Home, "new"} {

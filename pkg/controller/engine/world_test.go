@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -31,6 +32,11 @@ type world struct {
 	now                                   time.Time
 	version                               uint64
 	policies, clusterPolicies, namespaces revisions
+	stored                                struct { // what a list returns
+		policies        map[types.NamespacedName]*gc.CleanupPolicy
+		clusterPolicies map[string]*gc.ClusterCleanupPolicy
+		namespaces      map[string]*metav1.PartialObjectMetadata
+	}
 
 	facts  map[string]*lifecycle.Fact // by name
 	orders map[string]*deletion.Order // in flight, by the name of the object
@@ -48,10 +54,12 @@ func allListed(t *driver) {
 // newWorld returns a world with the namespace testbuilders.Home and these policies. Everything is listed, and memory is fresh.
 func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
 	w := &world{
-		T: t, driver: newDriver(memory.Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
+		T: t, driver: newDriver(memory.Config{Identity: "a", Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
 		policies: revisions{}, clusterPolicies: revisions{}, namespaces: revisions{},
 		facts: map[string]*lifecycle.Fact{}, orders: map[string]*deletion.Order{},
 	}
+	w.stored.policies, w.stored.clusterPolicies = map[types.NamespacedName]*gc.CleanupPolicy{}, map[string]*gc.ClusterCleanupPolicy{}
+	w.stored.namespaces = map[string]*metav1.PartialObjectMetadata{}
 	w.begin()
 	w.namespace(testbuilders.Home)
 	for _, p := range policies {
@@ -63,6 +71,8 @@ func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
 
 // begin lists everything in an empty cluster.
 func (w *world) begin() {
+	newAssessmentStore().list(w.driver, w.now)
+	w.Lead()
 	w.ReplaceCronJobs(nil, w.now)
 	allListed(w.driver)
 }
@@ -82,6 +92,7 @@ func (w *world) namespace(name string, labels ...string) {
 func (w *world) observeNamespace(name string, labels ...string) {
 	m := testbuilders.Namespace(name, w.next(), labels...)
 	w.namespaces[types.NamespacedName{Name: name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
+	w.stored.namespaces[name] = m
 	w.SetNamespace(m, w.now)
 }
 
@@ -104,6 +115,7 @@ func (w *world) policy(b *testbuilders.PolicyBuilder) {
 func (w *world) observePolicy(b *testbuilders.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.SpecRevision(p.UID, p.Generation)
+	w.stored.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
 	w.SetPolicy(p, w.now)
 }
 
@@ -115,12 +127,14 @@ func (w *world) clusterPolicy(p *gc.ClusterCleanupPolicy) {
 func (w *world) observeClusterPolicy(p *gc.ClusterCleanupPolicy) {
 	p.ResourceVersion = w.next()
 	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = freshness.SpecRevision(p.UID, p.Generation)
+	w.stored.clusterPolicies[p.Name] = p
 	w.SetClusterPolicy(p, w.now)
 }
 
 func (w *world) removePolicy(b *testbuilders.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	delete(w.policies, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	delete(w.stored.policies, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	w.RemovePolicy(p, w.now)
 }
 

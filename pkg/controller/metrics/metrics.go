@@ -75,6 +75,11 @@ var (
 		"Writes that store since when ConfigMaps and Secrets are unused, or objects finished that do not say so. There was a conflict if "+
 			"the stored object or its namespace had changed in the meantime.",
 		result("ok", "conflict", "failed"))
+	// AssessmentWrites counts the writes of assessments.
+	AssessmentWrites = counterVec("winnow_assessment_writes_total",
+		"Writes that store what is held, and which changes have been assessed. Nothing that depends on them is deleted before they are "+
+			"stored. There was a conflict if the stored object had changed in the meantime.",
+		result("ok", "conflict", "failed"))
 )
 
 // CertificateExpiry describes when the serving certificate expires.

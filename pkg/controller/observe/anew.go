@@ -23,7 +23,7 @@ type always struct {
 	done   sync.WaitGroup
 }
 
-// startAlways starts the reflectors of policies, namespaces and marks.
+// startAlways starts the reflectors of policies, namespaces, marks and assessments.
 func (o *Observer) startAlways(ctx context.Context) {
 	ctx, o.always.cancel = context.WithCancel(ctx)
 	order := func(name string) *inorder.Order {
@@ -45,6 +45,8 @@ func (o *Observer) startAlways(ctx context.Context) {
 		&metav1.PartialObjectMetadata{}, o.namespaceSink())
 	marksOrder := order("marks")
 	o.always.done.Go(func() { o.observeMarks(ctx, marksOrder) })
+	assessmentsOrder := order("assessments")
+	o.always.done.Go(func() { o.observeAssessments(ctx, assessmentsOrder) })
 }
 
 func (o *Observer) stopAlways() {
@@ -55,7 +57,8 @@ func (o *Observer) stopAlways() {
 // order returns the Order of a collection for one reflector, and those that follow it.
 func (o *Observer) order(name string) *inorder.Order { return inorder.New(name, o.Clock, o.WentBack) }
 
-// Relist has policies, namespaces and marks listed again, because what the watches have reported does not agree with what is stored.
+// Relist has policies, namespaces, marks and assessments listed again, because what the watches have reported does not agree with what is
+// stored.
 func (o *Observer) Relist() {
 	select {
 	case o.relist <- struct{}{}:
@@ -71,7 +74,7 @@ func (o *Observer) StartAnew(why error) {
 	}
 }
 
-// relistNow starts the reflectors of policies, namespaces and marks again.
+// relistNow starts the reflectors of policies, namespaces, marks and assessments again.
 func (o *Observer) relistNow(ctx context.Context) {
 	klog.FromContext(ctx).Info("Listing policies and namespaces again, because watches do not report what is stored")
 	o.stopAlways()

@@ -76,7 +76,7 @@ func TestMarksCannotBeListed(t *testing.T) {
 	o := newObserved(t)
 	var served atomic.Bool
 	var lists atomic.Int32
-	o.marks.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+	o.marks.PrependReactor("list", marks.Resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		lists.Add(1)
 		return !served.Load(), nil, apierrors.NewNotFound(marks.Resource.GroupResource(), "")
 	})

@@ -32,6 +32,8 @@ var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 // Config is what an Observer works with.
 type Config struct {
 	Tracker Tracker
+	// Assessments takes in the stored assessments.
+	Assessments AssessmentsTracker
 	// Policies reads the policies, from this server itself. Stored reads what Winnow itself stores, such as marks. Client and
 	// Metadata read everything else.
 	Policies gcclient.GcV1alpha1Interface
@@ -47,8 +49,8 @@ type Config struct {
 	FirstLists func(underWay bool)
 }
 
-// Observer feeds the tracker. It always watches policies, namespaces and marks. It watches a resource only while a policy names it, and
-// also the owners of its objects: Jobs with Pods, and CronJobs with Jobs. It watches quotas while a limit is a share of one.
+// Observer feeds the tracker. It always watches policies, namespaces, marks and assessments. It watches a resource only while a policy
+// names it, and also the owners of its objects: Jobs with Pods, and CronJobs with Jobs. It watches quotas while a limit is a share of one.
 type Observer struct {
 	Config
 	synced       [3]atomic.Bool // policies, cluster policies, namespaces

@@ -33,6 +33,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/write/assessments"
 	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -53,7 +54,8 @@ type observed struct {
 	metadata *metadatafake.FakeMetadataClient
 	policies gcclient.CleanupPolicyInterface
 	gc       *gcfake.Clientset
-	marks    *dynamicfake.FakeDynamicClient
+	marks    *dynamicfake.FakeDynamicClient // and assessments
+	assessed *toldAssessments
 	clock    *clocktesting.FakeClock
 	versions int
 }
@@ -74,8 +76,11 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 		metadata: metadatafake.NewSimpleMetadataClient(scheme),
 		gc:       gcfake.NewSimpleClientset(),
 		marks: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(
-			runtime.NewScheme(), map[schema.GroupVersionResource]string{marks.Resource: "UsageMarksList"}),
-		clock: clocktesting.NewFakeClock(testbuilders.Now),
+			runtime.NewScheme(), map[schema.GroupVersionResource]string{
+				marks.Resource: "UsageMarksList", assessments.Resource: "AssessmentList",
+			}),
+		assessed: &toldAssessments{},
+		clock:    clocktesting.NewFakeClock(testbuilders.Now),
 	}
 	o.policies = o.gc.GcV1alpha1().CleanupPolicies(testbuilders.Home)
 	client, err := NewClient(cluster.Config())
@@ -83,7 +88,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 		t.Fatal(err)
 	}
 	o.Observer = New(Config{
-		Tracker: o.Tracker, Policies: pagesOnly{o.gc.GcV1alpha1()}, Stored: o.marks, Client: client,
+		Tracker: o.Tracker, Assessments: o.assessed, Policies: pagesOnly{o.gc.GcV1alpha1()}, Stored: o.marks, Client: client,
 		Metadata: o.metadata, Clock: o.clock, WentBack: func(err error) { t.Error(err) },
 	})
 	return o

@@ -92,11 +92,6 @@ func (t *Tracker) TakeGone() []deletion.Gone {
 	return call(t, (*engine.Engine).TakeGone)
 }
 
-// SetLastRun records when a controller was last seen to run. It must be called first.
-func (t *Tracker) SetLastRun(last time.Time) {
-	t.do(func(e *engine.Engine) { e.SetLastRun(last) })
-}
-
 // Newest returns the highest resource version of a collection that memory contains; see knowledge.Knowledge.Newest.
 func (t *Tracker) Newest(c freshness.Collection) (version uint64, anew int) {
 	t.do(func(e *engine.Engine) { version, anew = e.Newest(c) })

@@ -35,15 +35,15 @@ type Tracker struct {
 	locked time.Time
 	worked int
 	// due, coverage and work each contain a token while an effect of the engine is not received yet.
-	due, coverage, work, rereads, rights chan struct{}
-	conditions                           atomic.Pointer[memory.Conditions]
+	due, coverage, work, rereads, rights, unstored chan struct{}
+	conditions                                     atomic.Pointer[memory.Conditions]
 }
 
 // New returns a tracker with an empty engine. The budget of the engine is the rest of a turn, which clock measures. If clock is nil, turns
 // have no end; that is for callers without concurrency.
 func New(c memory.Config, clock func() time.Time) *Tracker {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
-	t := &Tracker{clock: clock, due: one(), coverage: one(), work: one(), rereads: one(), rights: one()}
+	t := &Tracker{clock: clock, due: one(), coverage: one(), work: one(), rereads: one(), rights: one(), unstored: one()}
 	if t.clock != nil {
 		c.Spent = t.spent
 	}
@@ -101,6 +101,7 @@ func (t *Tracker) unlock() {
 	signal(t.work, effects.Work)
 	signal(t.rereads, effects.Reread)
 	signal(t.rights, effects.Rights)
+	signal(t.unstored, effects.Unstored)
 }
 
 func signal(c chan<- struct{}, on bool) {

@@ -18,7 +18,7 @@ import (
 
 // Take returns the order for the next delete; false if there is none, or if memory is not known to be fresh.
 func (disp *Dispatch) Take(now time.Time) (*deletion.Order, bool) {
-	for disp.Fresh.Allows(now) {
+	for disp.Leads() && disp.Fresh.Allows(now) {
 		rec, ok := disp.Queue.Pop(now, disp.MustWait)
 		if !ok {
 			break
@@ -83,7 +83,7 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 // Renew returns the order for the state that is known now, like Retake.
 func (disp *Dispatch) Renew(o *deletion.Order, now time.Time) (*deletion.Order, bool) {
 	rec := disp.InFlight[o]
-	if rec == nil || rec.Removed() || !disp.Fresh.Allows(now) || disp.Unsettled(rec.NS) || disp.mustExpireFirst(rec, now) {
+	if rec == nil || rec.Removed() || !disp.Leads() || !disp.Fresh.Allows(now) || disp.Unsettled(rec.NS) || disp.mustExpireFirst(rec, now) {
 		return nil, false
 	}
 	order, ok := disp.newOrder(rec, now)

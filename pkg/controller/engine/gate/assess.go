@@ -14,12 +14,13 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/assessment"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// AssessPending assesses the changes for which all objects are known.
+// AssessPending assesses the changes for which all objects are known. Only the leader does.
 func (g *Gate) AssessPending(now time.Time) {
-	if g.Pending.Len() == 0 {
+	if g.Pending.Len() == 0 || !g.mayAssess() {
 		return
 	}
 	if ready := g.takeAssessable(); len(ready) > 0 {
@@ -48,8 +49,8 @@ func sharesAllOf(ns *memory.Namespace, other *memory.Namespace) bool {
 	return len(other.Changes) > 0 && sets.New(ns.Ceilings...).HasAll(other.Ceilings...)
 }
 
-// takeAssessable clears the changes that can be assessed, and returns them by namespace. A change is assessed in all of its namespaces at
-// once, so it waits until all of them are complete, and until all namespaces that share a ceiling with them are.
+// takeAssessable returns the changes that can be assessed, by namespace. They are not pending any more. A change is assessed in all of its
+// namespaces at once, so it waits until all of them are complete, and until all namespaces that share a ceiling with them are.
 func (g *Gate) takeAssessable() map[*memory.Namespace]approval.Changes {
 	unfinished := sets.New[string]()
 	g.blocking = nil
@@ -71,7 +72,7 @@ func (g *Gate) takeAssessable() map[*memory.Namespace]approval.Changes {
 		}
 	}
 	for ns := range ready {
-		g.ClearChanges(ns)
+		g.UnmarkPending(ns)
 	}
 	return ready
 }
@@ -93,51 +94,22 @@ func (g *Gate) incompleteCeilings() sets.Set[*memory.Ceiling] {
 	return out
 }
 
-// countOverdue returns how many objects the last status of a policy should count as due and not held: the objects that are overdue and not
-// held, and those that are being deleted. The result is kept in counted, because the objects may be held later.
-func (g *Gate) countOverdue(ps *memory.PolicyState, counted map[*memory.PolicyState]int) int {
-	n, ok := counted[ps]
-	if ok {
-		return n
-	}
-	for ns := range g.Affected(ps, ps.Stored.Namespace) {
-		for _, rec := range ns.Records {
-			if rec.Policy == nil || rec.Policy.UID != ps.Stored.UID {
-				continue
-			}
-			if g.overdue(rec) && HeldBy(rec, rec.Policy.UID) == nil || rec.Action == policy.Await {
-				n++
-			}
-		}
-	}
-	counted[ps] = n
-	return n
-}
-
-// overdue reports whether an object was due while the previous controller still ran. It is not known since when an object is above a limit,
-// so such an object is overdue if the limit counted it by then.
-func (g *Gate) overdue(rec *memory.Record) bool {
-	at := g.LastRun.Add(-statusDelay)
-	if !rec.Due || rec.At.Time().Before(at) {
-		return rec.Due
-	}
-	counted := rec.Memberships()
-	return memory.ByLimit(memory.Reasons[rec.DeleteReason]) && len(counted) > 0 && counted[0].Member.Since().Before(at)
-}
-
 // batch has the objects of a namespace that are due by one policy and not assessed yet.
 type batch struct {
 	approval.Batch
 	ns      *memory.Namespace
 	policy  *policy.Policy
 	records []*memory.Record
+	// again are members of holds of earlier assessments that are not stored. They count again, or a rest would seem few.
+	again []*memory.Record
 }
 
 // batchesOf returns the batches of a namespace, sorted by the names of their policies.
 func (g *Gate) batchesOf(ns *memory.Namespace, changes approval.Changes) []*batch {
 	byPolicy := map[*policy.Policy]*batch{}
 	for rec := range ns.DueRecords() {
-		if rec.Clearance != memory.Uncleared {
+		again := rec.Hold() != nil && rec.Hold().Number > g.storedNumber(ns)
+		if rec.Clearance != memory.Uncleared && !again {
 			continue
 		}
 		b := byPolicy[rec.Policy]
@@ -145,10 +117,10 @@ func (g *Gate) batchesOf(ns *memory.Namespace, changes approval.Changes) []*batc
 			b = g.newBatch(ns, rec.Policy, changes)
 			byPolicy[rec.Policy] = b
 		}
-		b.records = append(b.records, rec)
-		b.Objects++
-		if g.overdue(rec) {
-			b.Overdue++
+		if b.Objects++; again {
+			b.again = append(b.again, rec)
+		} else {
+			b.records = append(b.records, rec)
 		}
 	}
 	return slices.SortedFunc(maps.Values(byPolicy), func(a, b *batch) int {
@@ -162,13 +134,36 @@ func (g *Gate) newBatch(ns *memory.Namespace, p *policy.Policy, changes approval
 		Changes: changes, Limits: g.holdLimits(ns), Recent: &ns.Recent,
 	}}
 	b.UIDs = func(yield func(types.UID) bool) {
-		for _, rec := range b.records {
-			if !yield(rec.UID()) {
-				return
+		for _, all := range [][]*memory.Record{b.records, b.again} {
+			for _, rec := range all {
+				if !yield(rec.UID()) {
+					return
+				}
 			}
 		}
 	}
 	return b
+}
+
+// storedNumber returns the number of the last assessment of a namespace that is stored.
+func (g *Gate) storedNumber(ns *memory.Namespace) uint64 {
+	switch w := g.watermarks[ns.Revision.UID]; {
+	case g.alone():
+		return ns.Number
+	case w == nil:
+		return 0
+	default:
+		return w.Number
+	}
+}
+
+// nextNumber returns a number for an assessment that is higher than the ones before.
+func (g *Gate) nextNumber(ns *memory.Namespace) uint64 {
+	n := max(ns.Number, g.storedNumber(ns))
+	for h := range ns.Holds.All() {
+		n = max(n, h.Number)
+	}
+	return n + 1
 }
 
 // holdLimits returns the limits for the changes of a namespace. A limit that was removed since the first of the changes still applies.
@@ -177,52 +172,56 @@ func (g *Gate) holdLimits(ns *memory.Namespace) approval.Limits {
 	return approval.LimitsOf(set, approval.Defaults{Objects: g.Config.HoldAbove, Total: g.Config.HoldAboveTotal})
 }
 
-// assess puts the objects that changes made due under holds where they exceed a limit, and clears all others.
+// assess puts the objects that changes made due under holds where they exceed a limit. All others are cleared once that is stored.
 func (g *Gate) assess(ready map[*memory.Namespace]approval.Changes, now time.Time) {
 	var all []*batch
 	for ns, changes := range ready {
 		g.updateHolds(ns)
 		of := g.batchesOf(ns, changes)
+		ns.Number = g.nextNumber(ns)
 		running := slices.DeleteFunc(slices.Clone(of), func(b *batch) bool { return ns.Stopped(b.policy) })
 		all = append(all, running...)
-		if len(running) == len(of) { // Otherwise the former limit applies until the stopped policies resume and their objects are assessed.
-			defer func() { ns.FormerHoldAbove = policy.NoHoldAbove }()
-		}
+		// The former limit applies until stopped policies resume and their objects are assessed.
+		ns.KeepsLimit = len(running) < len(of)
 	}
-	g.countUnreported(all)
 	batches := make([]*approval.Batch, len(all))
 	for i, b := range all {
 		batches[i] = &b.Batch
 	}
 	for i, hold := range approval.Assess(batches, g.Recent, now) {
-		if hold != nil {
-			g.holdRecords(all[i].ns, *hold, all[i].records)
-			continue
-		}
-		for _, rec := range all[i].records {
+		g.applyAssessment(all[i], hold, now)
+	}
+	for ns := range ready {
+		g.endAssessment(ns)
+	}
+}
+
+// applyAssessment puts the objects of a batch under a hold; nil for none.
+func (g *Gate) applyAssessment(b *batch, hold *approval.Hold, now time.Time) {
+	switch {
+	case hold != nil && len(b.records) > 0:
+		g.holdRecords(b.ns, *hold, b.records)
+	case hold != nil:
+	case g.alone():
+		for _, rec := range b.records {
 			g.SetClearance(rec, memory.Cleared)
 		}
 	}
-}
-
-// countUnreported sets Unreported of the batches of unseen changes.
-func (g *Gate) countUnreported(all []*batch) {
-	overdue := map[*memory.PolicyState]int{}
-	for _, b := range all {
-		if b.Changes.Shown().Unseen {
-			ps := g.PolicyState(b.policy.NamespacedName)
-			b.Unreported = g.countOverdue(ps, overdue) - unheldByStatus(ps)
-		}
+	if b.Counted {
+		b.ns.Counts = append(b.ns.Counts, assessment.Count{At: now.UTC().Round(0), Objects: b.Objects, Policies: b.Reach})
 	}
 }
 
-// unheldByStatus returns how many objects the last status of the policy counts as due and not held, plus those that were approved since.
-func unheldByStatus(ps *memory.PolicyState) int {
-	n := max(0, ps.Stored.Status.Due-ps.Stored.Status.Held)
-	for _, h := range ps.Stored.Status.Holds {
-		if ps.Approves(h.ID) {
-			n += h.Objects
+// endAssessment ends the assessment of a namespace, or has it stored, which ends it.
+func (g *Gate) endAssessment(ns *memory.Namespace) {
+	if g.alone() {
+		g.ClearChanges(ns)
+		if !ns.KeepsLimit {
+			ns.FormerHoldAbove = policy.NoHoldAbove
 		}
+		return
 	}
-	return int(n)
+	ns.Assessed, ns.Untraced = true, false
+	g.outgoing.assessed = append(g.outgoing.assessed, ns)
+	g.Effects.Unstored = true
 }

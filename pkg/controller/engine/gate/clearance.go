@@ -16,10 +16,12 @@ func (g *Gate) SetClearance(rec *memory.Record, to memory.Clearance) {
 			g.holdsToCheck.Insert(rec.NS)
 		}
 	}
+	before := rec.Hold()
 	rec.Clearance = to
 	if h := rec.Hold(); h != nil {
 		h.Members++
 	}
+	g.place(rec, before, rec.Hold())
 }
 
 // UpdateClearance sets whether the record is due, and its clearance if nothing has to be assessed first. before is the decision that d
@@ -47,19 +49,31 @@ func (g *Gate) UpdateClearance(rec *memory.Record, before policy.Decision, p *po
 func (g *Gate) tryToClear(rec *memory.Record, before policy.Decision, p *policy.Policy, d policy.Decision) {
 	ns := rec.NS
 	switch {
+	case !g.alone() && !g.comparable: // Stays uncleared: a change that nobody has assessed may have made it due.
 	case len(ns.Changes) > 0:
 		if before.Awaits() && !before.At.After(ns.Changes[0].At) {
 			g.SetClearance(rec, memory.Cleared) // The record became due before the change, and was not settled in between.
 		}
+	case g.comparing(ns): // Is settled again.
 	case ns.Stopped(p): // Stays uncleared: the change that ends the stop makes the record due, and is assessed then.
+	case d.Reason == policy.ReasonOverCeiling && g.waitElsewhere(rec):
 	default:
-		if c, elsewhere := changeElsewhere(rec); elsewhere && d.Reason == policy.ReasonOverCeiling {
-			g.RecordChange(ns, c)
-			g.TakeChanges()
-		} else {
-			g.SetClearance(rec, memory.Cleared)
-		}
+		g.SetClearance(rec, memory.Cleared)
 	}
+}
+
+// waitElsewhere has a record wait for a change in another namespace that may have put it above a ceiling, and reports whether there is one.
+func (g *Gate) waitElsewhere(rec *memory.Record) bool {
+	c, elsewhere := changeElsewhere(rec)
+	switch {
+	case !elsewhere:
+	case g.Following:
+		rec.NS.WaitsElsewhere = true
+	default:
+		g.RecordUntraced(rec.NS, c)
+		g.TakeChanges()
+	}
+	return elsewhere
 }
 
 // resetClearance resets the clearance of a record that is not due. While a change is pending, or not everything is listed, it leaves that
@@ -68,6 +82,9 @@ func (g *Gate) tryToClear(rec *memory.Record, before policy.Decision, p *policy.
 func (g *Gate) resetClearance(rec *memory.Record) {
 	switch {
 	case rec.Clearance == memory.Uncleared:
+	case rec.Hold() != nil && !g.mayAssess(): // Only the leader removes members.
+		rec.NS.StaleClearances = true
+		g.holdsToCheck.Insert(rec.NS)
 	case len(rec.NS.Changes) > 0, len(g.OpenLists) > 0, g.Unlisted(rec.NS) != "", rec.Hold() != nil && g.Fresh.ClockDoubt() != "":
 		rec.NS.StaleClearances = true
 		g.holdsToCheck.Insert(rec.NS)

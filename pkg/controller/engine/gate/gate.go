@@ -22,9 +22,10 @@ type Gate struct {
 	blocking *memory.Namespace
 	// Recent counts the objects that recent changes made due, by the UID of a cluster policy.
 	Recent approval.Recent
+	stored
 }
 
 // New returns a gate without holds.
 func New(d *decide.Decider) *Gate {
-	return &Gate{Decider: d, holdsToCheck: sets.New[*memory.Namespace](), Recent: approval.Recent{}}
+	return &Gate{Decider: d, holdsToCheck: sets.New[*memory.Namespace](), Recent: approval.Recent{}, stored: newStored()}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // HeldBy returns the hold that keeps a policy from deleting the record; nil if there is none. It is the hold that the record waits under,
-// or a hold that the policy owns, or an adopted hold whose members are not known yet.
+// or a hold that the policy owns, or one whose members are not known.
 func HeldBy(rec *memory.Record, uid types.UID) *approval.Hold {
 	if h := rec.Hold(); h != nil || uid == "" {
 		return h
@@ -23,7 +23,7 @@ func HeldBy(rec *memory.Record, uid types.UID) *approval.Hold {
 	if h := rec.NS.Holds.Of(uid); h != nil {
 		return h
 	}
-	return possibleHold(rec.NS, rec, uid, (*approval.Hold).Unsearched)
+	return listedFor(rec.NS, uid)
 }
 
 // addMember puts a record under a hold of its namespace.
@@ -38,21 +38,26 @@ func (g *Gate) holdRecords(ns *memory.Namespace, h approval.Hold, all []*memory.
 	if into == nil {
 		into = ns.Holds.Add(ns.Name, &h)
 	} else {
-		g.rememberEnded(ns, into)
 		into.Extend(h)
+		g.members.Touch(holdIn{ns, into})
 	}
+	into.Number = ns.Number
 	for _, rec := range all {
 		g.addMember(rec, into)
 	}
 	g.Invalidate(ns)
 }
 
-// OrphanHolds takes the owner from holds whose policy no longer applies to the namespace; see reassignHolds.
+// OrphanHolds takes the owner from holds whose policy no longer applies to the namespace; see reassignHolds. Only the leader does.
 func (g *Gate) OrphanHolds(ns *memory.Namespace) {
+	if !g.Leads() {
+		return
+	}
 	for h := range ns.Holds.All() {
-		if !ns.PolicyUIDs.Has(h.Owner) {
-			g.rememberEnded(ns, h)
+		if h.Owner != "" && !ns.PolicyUIDs.Has(h.Owner) {
 			h.Owner = ""
+			g.members.Touch(holdIn{ns, h})
+			g.holdsToCheck.Insert(ns)
 		}
 	}
 }
@@ -60,7 +65,7 @@ func (g *Gate) OrphanHolds(ns *memory.Namespace) {
 // updateHolds updates the members and owners of the holds of a namespace, and reports whether the holds may keep other objects than before.
 func (g *Gate) updateHolds(ns *memory.Namespace) bool {
 	g.resetClearances(ns, true)
-	found := g.findAdoptedMembers(ns)
+	found := g.findListedMembers(ns)
 	return g.reassignHolds(ns) || found
 }
 
@@ -68,7 +73,7 @@ func (g *Gate) updateHolds(ns *memory.Namespace) bool {
 // A policy that owns a hold already gets both as one.
 func (g *Gate) reassignHolds(ns *memory.Namespace) bool {
 	changed := false
-	for i, h := range ns.Holds {
+	for _, h := range ns.Holds {
 		if h == nil || h.Owner != "" {
 			continue
 		}
@@ -81,17 +86,29 @@ func (g *Gate) reassignHolds(ns *memory.Namespace) bool {
 		own := ns.Holds.Of(newOwner.UID)
 		if own == nil {
 			h.Reassign(ns.Name, newOwner.UID, newOwner.Cluster != nil)
+			g.members.Touch(holdIn{ns, h})
 			continue
 		}
-		for _, rec := range ns.Records {
-			if rec.Hold() == h {
-				g.addMember(rec, own)
-			}
-		}
-		ns.Holds[i] = nil
-		own.Join(ns.Name, h)
+		g.joinHolds(ns, own, h)
 	}
 	return changed
+}
+
+// joinHolds makes two holds of a namespace one.
+func (g *Gate) joinHolds(ns *memory.Namespace, into, h *approval.Hold) {
+	for _, rec := range ns.Records {
+		if rec.Hold() == h {
+			g.addMember(rec, into)
+		}
+	}
+	for _, uid := range g.members.Entries(holdIn{ns, h}) { // These objects are not known, or are yet to be placed.
+		g.members.Put(uid, holdIn{ns, into}, sizeOf(into))
+	}
+	ns.Holds[slices.Index(ns.Holds, h)] = nil
+	into.Join(ns.Name, h)
+	g.members.Touch(holdIn{ns, into})
+	g.Invalidate(ns)
+	g.Effects.Unstored = true
 }
 
 // newOwner returns the first policy by name that would delete a member of a hold; nil if there is none. All replicas find the same one.
@@ -108,8 +125,14 @@ func newOwner(ns *memory.Namespace, h *approval.Hold) *policy.Policy {
 // CheckHolds updates the holds of the namespaces in holdsToCheck. It ends holds without members once it is certain that they have none, and
 // touches the objects that the holds kept.
 func (g *Gate) CheckHolds() {
+	if len(g.holdsToCheck) == 0 || !g.mayAssess() {
+		return
+	}
 	var all []*memory.Namespace
 	for ns := range g.holdsToCheck {
+		if g.endUnknown(ns) {
+			continue
+		}
 		if len(ns.Changes) > 0 || !g.Complete(ns) {
 			continue
 		}
@@ -133,8 +156,8 @@ func (g *Gate) CheckHolds() {
 func (g *Gate) endEmptyHolds(ns *memory.Namespace) bool {
 	ended := false
 	for i, h := range ns.Holds {
-		if h != nil && h.Empty() && !MayHaveMembers(ns, h, h.ListedBy) {
-			g.rememberEnded(ns, h)
+		if h != nil && h.Empty() {
+			g.unname(holdIn{ns, h})
 			ns.Holds[i], ended = nil, true
 		}
 	}
@@ -143,18 +166,20 @@ func (g *Gate) endEmptyHolds(ns *memory.Namespace) bool {
 
 func hasEmptyHold(ns *memory.Namespace) bool { return ns.Holds.Find((*approval.Hold).Empty) != nil }
 
-// MayHaveMembers reports whether an adopted hold may have members, for which one of these policies decides, that wait under another hold.
-// If two adopted holds fit an object, nobody knows which of them has it.
-func MayHaveMembers(ns *memory.Namespace, h *approval.Hold, policies sets.Set[types.UID]) bool {
-	if h.ListedBy == nil {
+// endUnknown ends the holds of a namespace that is gone with all of its objects, and reports whether it is.
+func (g *Gate) endUnknown(ns *memory.Namespace) bool {
+	if ns.Known || len(ns.Records) > 0 || !g.Fresh.AllListed() {
 		return false
 	}
-	for rec := range ns.DueRecords() {
-		if of := rec.Hold(); of != nil && of != h && policies.Has(rec.Policy.UID) && h.MayHave(rec.FinishedAt(), rec.Policy.UID) {
-			return true
+	g.holdsToCheck.Delete(ns)
+	for i, h := range ns.Holds {
+		if h != nil {
+			g.unname(holdIn{ns, h})
+			ns.Holds[i] = nil
 		}
 	}
-	return false
+	g.NoteEmpty(ns)
+	return true
 }
 
 // KnowsDue reports whether it is known which objects of a namespace are due, and which are not.
@@ -168,19 +193,28 @@ func (g *Gate) EndApproved(ps *memory.PolicyState) sets.Set[*memory.Namespace] {
 	if !ps.AnyApproved() {
 		return nil
 	}
-	return g.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.Stored.UID && ps.Approves(h.ID) })
+	return g.endHoldsIf(func(ns *memory.Namespace, h *approval.Hold) bool {
+		approved := h.Owner == ps.Stored.UID && ps.Approves(h.ID)
+		if approved {
+			ps.Use(ns.Name, h.ID)
+		}
+		return approved
+	})
 }
 
 // endHoldsIf ends the holds for which ends returns true, clears their members, and returns their namespaces.
-func (g *Gate) endHoldsIf(ends func(*approval.Hold) bool) sets.Set[*memory.Namespace] {
+func (g *Gate) endHoldsIf(ends func(*memory.Namespace, *approval.Hold) bool) sets.Set[*memory.Namespace] {
 	out := sets.New[*memory.Namespace]()
 	for _, ns := range g.Namespaces {
 		for i, h := range ns.Holds {
-			if h == nil || !ends(h) {
+			if h == nil || !ends(ns, h) {
 				continue
 			}
 			g.clearMembers(ns, h)
-			g.rememberEnded(ns, h)
+			for _, uid := range g.members.Entries(holdIn{ns, h}) {
+				g.clearMember(uid)
+			}
+			g.unname(holdIn{ns, h})
 			ns.Holds[i] = nil
 			g.Invalidate(ns)
 			out.Insert(ns)
@@ -189,7 +223,7 @@ func (g *Gate) endHoldsIf(ends func(*approval.Hold) bool) sets.Set[*memory.Names
 	return out
 }
 
-// clearMembers clears the members of a hold. A member that may belong to another adopted hold too is put under that one.
+// clearMembers clears the members of a hold. A member that another hold names too is put under that one.
 func (g *Gate) clearMembers(ns *memory.Namespace, h *approval.Hold) {
 	for _, rec := range ns.Records {
 		switch {
@@ -197,13 +231,20 @@ func (g *Gate) clearMembers(ns *memory.Namespace, h *approval.Hold) {
 			return
 		case rec.Hold() != h:
 		case !rec.Due:
-			g.SetClearance(rec, memory.Uncleared)
+			g.releaseTo(rec, memory.Uncleared)
 		default:
-			if other := possibleHold(ns, rec, rec.Policy.UID, func(other *approval.Hold) bool { return other != h }); other != nil {
-				g.addMember(rec, other)
-			} else {
-				g.SetClearance(rec, memory.Cleared)
-			}
+			g.releaseTo(rec, memory.Cleared)
 		}
 	}
+}
+
+// HoldIDs returns the IDs of all holds.
+func (g *Gate) HoldIDs() sets.Set[string] {
+	out := sets.New[string]()
+	for _, ns := range g.Namespaces {
+		for h := range ns.Holds.All() {
+			out.Insert(h.ID)
+		}
+	}
+	return out
 }

@@ -11,6 +11,8 @@ func (g *Gate) ForgetEmpty() {
 		}
 		g.ClearChanges(ns)
 		g.holdsToCheck.Delete(ns)
+		g.Touched.Comparing.Delete(ns)
+		g.entries.Remove(ns.Revision.UID)
 		g.PublishConditions(ns, nil)
 		delete(g.Namespaces, ns.Name)
 		if len(ns.Covered) > 0 {

@@ -5,6 +5,7 @@ package gate
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
@@ -26,6 +27,7 @@ type request struct {
 var obstacles = []func(*Gate, request) (policy.Reason, string){
 	(*Gate).stopped,
 	(*Gate).heldForApproval,
+	(*Gate).unreadableHolds,
 	(*Gate).clockInDoubt,
 	(*Gate).unconfirmed,
 	(*Gate).unobserved,
@@ -51,6 +53,11 @@ func (*Gate) heldForApproval(r request) (policy.Reason, string) {
 	return "", ""
 }
 
+// unreadableHolds: it is not known which holds are stored.
+func (g *Gate) unreadableHolds(request) (policy.Reason, string) {
+	return reasonIf(policy.ReasonUnobserved, g.WhyUnknown())
+}
+
 func (g *Gate) clockInDoubt(request) (policy.Reason, string) {
 	return reasonIf(policy.ReasonClockInDoubt, g.Fresh.ClockDoubt())
 }
@@ -67,10 +74,20 @@ func (g *Gate) unobserved(r request) (policy.Reason, string) {
 
 // notAssessed: a change that is not assessed yet may have made the object due.
 func (g *Gate) notAssessed(r request) (policy.Reason, string) {
-	if ns := r.rec.NS; len(ns.Changes) > 0 && r.rec.Clearance == memory.Uncleared {
-		return policy.ReasonUnobserved, g.WhyNotAssessed(ns)
+	ns := r.rec.NS
+	if r.rec.Clearance != memory.Uncleared || len(ns.Changes) == 0 && !ns.WaitsElsewhere && !g.comparing(ns) {
+		return "", ""
 	}
-	return "", ""
+	for name, why := range g.failed {
+		return policy.ReasonUnobserved, fmt.Sprintf("Winnow cannot store %s: %s", name, why)
+	}
+	if ns.Assessed {
+		return policy.ReasonUnobserved, "Winnow is storing what it has assessed"
+	}
+	if g.Unlisted(ns) == "" && !g.Leads() {
+		return policy.ReasonUnobserved, "the replica that leads has not stored yet what it has assessed"
+	}
+	return policy.ReasonUnobserved, g.WhyNotAssessed(ns)
 }
 
 // staleView: the object is due because of other objects, and the watch of these has been silent for too long.

@@ -58,6 +58,8 @@ func (k *Knowledge) ForgetStore(now time.Time) {
 	k.Fresh.StartAnew()
 	k.times, k.since = k.times+1, now
 	k.marksListed = false
+	clear(k.Versions)
+	clear(k.Reached)
 	k.Replacing.Insert(freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces)
 	for _, ns := range k.Namespaces {
 		for resource := range ns.Covered {
@@ -66,7 +68,7 @@ func (k *Knowledge) ForgetStore(now time.Time) {
 		clear(ns.Listed)
 		ns.Marks = nil
 		if ns.Known {
-			k.RecordChange(ns, approval.Change{
+			k.RecordUntraced(ns, approval.Change{
 				ID: fmt.Sprint("store at ", now.UnixNano()), Wide: true, Text: "the store of the cluster, which went back to an earlier state,",
 				Write: k.Writes + 1,
 			})

@@ -44,7 +44,14 @@ func (l *Limits) ReplaceQuotas(all []*memory.Quota, now time.Time) {
 		changed = append(changed, q)
 	}
 	l.quotasChanged(changed, now)
-	l.Quotas.Listed = true
+	if !l.Quotas.Listed {
+		l.Quotas.Listed = true
+		for _, ns := range l.Namespaces {
+			if ns.Covers(kinds.ResourceQuotas) {
+				l.Touched.Changed.Insert(ns) // It can be compared with what was assessed.
+			}
+		}
+	}
 }
 
 // ForgetQuotas forgets all quotas, because they are no longer observed.

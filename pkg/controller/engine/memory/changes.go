@@ -11,17 +11,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
 )
 
-// UnseenChange returns the change that may have been made while no controller ran; false if no controller ran before.
-func (m *Memory) UnseenChange() (approval.Change, bool) {
-	return approval.Change{
-		ID: "unseen " + m.LastRun.UTC().Format(time.RFC3339), Unseen: true,
-		Text: "a change that was made after " + m.LastRun.UTC().Format(time.RFC3339) + ", while no controller ran,",
-	}, !m.LastRun.IsZero()
-}
-
-// ChangeOf returns the change that led to the present state of a policy; false if a controller has assessed it already. created says that
-// this replica sees the policy for the first time. readable says that the policy could not be read before, in the same generation.
-func ChangeOf(ps *PolicyState, created, readable bool) (approval.Change, bool) {
+// ChangeOf returns the change that led to the present state of a policy. readable says that the policy could not be read before, in the
+// same generation.
+func ChangeOf(ps *PolicyState, readable bool) approval.Change {
 	c := approval.Change{
 		Policy: ps.Stored.UID, Wide: ps.Stored.Namespace == "", Write: ps.Write,
 		ID:   approval.GenerationID(ps.Stored.UID, ps.Stored.Generation),
@@ -34,16 +26,21 @@ func ChangeOf(ps *PolicyState, created, readable bool) (approval.Change, bool) {
 	case ps.OutOfBand != "":
 		c.ID = fmt.Sprint("content ", ps.OutOfBand, " of ", c.ID)
 		c.Text = fmt.Sprintf("a change of generation %d of %s past the API", ps.Stored.Generation, ps.Stored.Title())
-	default:
-		return c, !created || ps.Stored.Status.ObservedGeneration < ps.Stored.Generation
 	}
-	return c, true
+	return c
+}
+
+// RecordUntraced is RecordChange for a change that is not in what is stored of an assessment, so that only an assessment ends it.
+func (m *Memory) RecordUntraced(ns *Namespace, c approval.Change) {
+	ns.Untraced = true
+	m.RecordChange(ns, c)
 }
 
 // RecordChange adds a change that must be assessed in a namespace. Objects that are not due yet are attributed to the change if they become
 // due before it is assessed.
 func (m *Memory) RecordChange(ns *Namespace, c approval.Change) {
 	ns.Changes.Record(c)
+	ns.Assessed = false
 	m.MarkPending(ns)
 	m.Touched.Changed.Insert(ns)
 }
@@ -72,7 +69,14 @@ func (m *Memory) UnmarkPending(ns *Namespace) {
 // ClearChanges forgets the changes of a namespace.
 func (m *Memory) ClearChanges(ns *Namespace) {
 	m.UnmarkPending(ns)
-	ns.Changes, ns.FormerCeilings = nil, nil
+	ns.Changes, ns.FormerCeilings, ns.Assessed, ns.Untraced = nil, nil, false, false
+}
+
+// Saw notes that a version of an object was observed.
+func (m *Memory) Saw(resource string, version uint64) {
+	if version > m.Versions[resource] {
+		m.Versions[resource] = version
+	}
 }
 
 // Changed says that people have changed something in some namespaces.
@@ -84,10 +88,4 @@ func (m *Memory) Changed(all []*Namespace, now time.Time) {
 	for _, ns := range all {
 		m.NoteEmpty(ns)
 	}
-}
-
-// SetLastRun takes in when a controller was last seen to run. It must be called first. If more objects were due by then than the status of
-// policies counts, an unseen change made them due: labels and quotas can change while no controller runs.
-func (m *Memory) SetLastRun(last time.Time) {
-	m.LastRun = last
 }

@@ -26,6 +26,8 @@ type Config struct {
 	// RequireAccount demands an account of every policy.
 	DefaultAccount string
 	RequireAccount bool
+	// Identity names this replica in stored assessments. If it is empty, nothing is stored, and what this engine assesses counts at once.
+	Identity string
 	// AssumeRights says that an account has every right that is not known to be missing.
 	AssumeRights bool
 	// Spent adds work to the current call, and reports whether the budget of the call is spent, so that it must return. The work for an
@@ -48,6 +50,8 @@ type Effects struct {
 	Reread bool
 	// Rights is set if RightsToAsk returns rights.
 	Rights bool
+	// Unstored is set if AssessmentsToStore may return something.
+	Unstored bool
 }
 
 // Reading is a calculation that takes longer than a call may. It pauses when the budget of a call is spent, so that others can call the

@@ -6,8 +6,6 @@
 package memory
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -22,7 +20,6 @@ type Memory struct {
 	// Table is the table of the resources that are known.
 	Table     *kinds.Table
 	Protected sets.Set[string]
-	LastRun   time.Time // when a controller was last seen to run before this one
 	Effects   Effects
 
 	Records         index
@@ -39,6 +36,8 @@ type Memory struct {
 	Queue   turns.FairQueue[*Record] // of records that are ready to be deleted
 	// Pending are the namespaces with changes that are not assessed yet.
 	Pending sets.Set[*Namespace]
+	// Versions are the newest resource versions that were observed of objects, by resource. Reached are the versions of lists.
+	Versions, Reached map[string]uint64
 	// Writes numbers the states of policies, in the order in which they were observed.
 	Writes uint64
 	// Counts are the numbers of records for metrics. A number that became zero stays.
@@ -67,6 +66,8 @@ func New(c Config) *Memory {
 		OpenLists:  map[string]*List{},
 		Touched:    newTouched(),
 		Pending:    sets.New[*Namespace](),
+		Versions:   map[string]uint64{},
+		Reached:    map[string]uint64{},
 		Counts:     map[Counted]int{},
 		Unwritten:  sets.New[string](),
 		Urgent:     map[string]uint64{},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/assessment"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
@@ -56,9 +57,19 @@ type Namespace struct {
 	touched, Uncounted, Undecided, Unapplied int
 	Queue                                    turns.Queue[*Record] // the records that are ready to be deleted
 
-	// Changes are not assessed yet. Recent counts what the changes of the last minutes made due.
+	// Changes are not assessed yet, or nothing is stored of it yet. Recent counts what the changes of the last minutes made due, and Counts
+	// is what is stored of it.
 	Changes approval.Changes
 	Recent  approval.Window
+	Counts  []assessment.Count
+	// Number counts the assessments. Assessed says that this replica, which leads, has assessed all changes. Untraced says that nothing in
+	// the inputs of an assessment shows one of the changes.
+	Number             uint64
+	Assessed, Untraced bool
+	// WaitsElsewhere says that objects wait because of a change in another namespace, which the leader will assess.
+	WaitsElsewhere bool
+	// KeepsLimit says that FormerHoldAbove still applies after the last assessment, because a policy is suspended.
+	KeepsLimit bool
 	// Holds are indexed by clearance, so an element becomes nil when the hold ends.
 	Holds approval.Holds
 	// StaleClearances is set if records that are not due still have a clearance; see Gate.resetClearance.
@@ -99,7 +110,8 @@ func (m *Memory) Namespace(name string) *Namespace {
 
 // Empty reports whether nothing is left of a namespace.
 func (ns *Namespace) Empty() bool {
-	return !ns.Known && len(ns.Policies) == 0 && len(ns.Records) == 0 && len(ns.Merges) == 0 && len(ns.Marks) == 0
+	return !ns.Known && len(ns.Policies) == 0 && len(ns.Records) == 0 && len(ns.Merges) == 0 && len(ns.Marks) == 0 &&
+		ns.Holds.Find(func(*approval.Hold) bool { return true }) == nil
 }
 
 // NoteEmpty notes that the namespace can be forgotten if nothing is left of it when the event ends.

@@ -10,9 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
@@ -91,15 +89,6 @@ func FindPolicy(policies []*PolicyState, name string) (int, bool) {
 	return slices.BinarySearchFunc(policies, name, func(ps *PolicyState, name string) int {
 		return strings.Compare(ps.Name, name)
 	})
-}
-
-// IDsOf returns the IDs of holds.
-func IDsOf(holds []gc.PolicyHold) sets.Set[string] {
-	out := sets.New[string]()
-	for i := range holds {
-		out.Insert(holds[i].ID)
-	}
-	return out
 }
 
 // PolicyOf returns the policy of the namespace, or the cluster policy, with a UID; nil if there is none.

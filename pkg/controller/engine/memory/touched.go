@@ -24,6 +24,8 @@ type touched struct {
 	// What the present event has found out, see Engine.takeIn: Changed are the namespaces with new changes, Uncovered the namespaces where
 	// fewer resources need to be observed, and Emptied the namespaces that may have become empty.
 	Changed, Uncovered, Emptied sets.Set[*Namespace]
+	// Comparing are the namespaces that must be compared with what is stored of their assessment.
+	Comparing sets.Set[*Namespace]
 	// Assessable is set if changes may be assessed that could not be assessed before.
 	Assessable bool
 	// Resumable is set if deletions may be resumed that were paused: work was left, or a List was open.
@@ -33,7 +35,7 @@ type touched struct {
 func newTouched() touched {
 	return touched{
 		Counting: sets.New[*Namespace](), Settling: sets.New[*Namespace](), Applying: sets.New[*Namespace](),
-		Changed: sets.New[*Namespace](), Uncovered: sets.New[*Namespace](), Emptied: sets.New[*Namespace](),
+		Changed: sets.New[*Namespace](), Uncovered: sets.New[*Namespace](), Emptied: sets.New[*Namespace](), Comparing: sets.New[*Namespace](),
 	}
 }
 
@@ -121,7 +123,9 @@ func (m *Memory) TouchHolds(all []*Namespace) {
 func (m *Memory) Settling() bool { return len(m.Touched.Records) > 0 || len(m.Touched.Settling) > 0 }
 
 // HasWork reports whether there is work for Step.
-func (m *Memory) HasWork() bool { return m.Settling() || len(m.Touched.Applying) > 0 }
+func (m *Memory) HasWork() bool {
+	return m.Settling() || len(m.Touched.Applying) > 0 || len(m.Touched.Comparing) > 0
+}
 
 // busy reports whether there is work for Step in a namespace, so that a report on it would be incomplete.
 func (m *Memory) busy(ns *Namespace) bool {

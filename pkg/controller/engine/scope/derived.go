@@ -39,11 +39,12 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 	if len(ns.Changes) > 0 {
 		formerCeilings.Insert(ns.FormerCeilings...)
 	}
+	pending := s.Pending.Has(ns)
 	s.UnmarkPending(ns) // Under the former ceilings.
 	ns.FormerCeilings, ns.FormerHoldAbove = formerCeilings.UnsortedList(), ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
 	formerUnused := ns.Unused
 	ns.Derived = d
-	if len(ns.Changes) > 0 {
+	if pending {
 		s.MarkPending(ns)
 	}
 	s.UpdateTracking(ns, formerUnused, now)

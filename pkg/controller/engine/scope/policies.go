@@ -96,9 +96,6 @@ func (s *Scope) StorePolicy(o ObservedPolicy) (ps *memory.PolicyState, before po
 	s.Writes++
 	ps.Write = s.Writes
 	ps.Approve(gc.ApprovedHolds(o.Annotations[gc.AnnotationApprovedHold]), ps.Write)
-	if ps.ForgetEnded(memory.IDsOf(o.Status.Holds)); found { // A hold that is listed again, after it was not, is a new hold.
-		ps.ForgetEnded(memory.IDsOf(before.Status.Holds))
-	}
 	return ps, before, created
 }
 

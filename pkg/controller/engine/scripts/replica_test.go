@@ -4,6 +4,7 @@
 package scripts_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,20 +22,22 @@ import (
 // replica is one replica of the controller, and how far it has observed the store.
 type replica struct {
 	*engine.Engine
-	observed          int // events
+	observed, told    int // events, of assessments too
 	lagging, unlisted bool
 	listed            map[string]memory.Covering // by resource and namespace
 	seen              picture                    // after the command before
 }
 
-// startReplica starts a replica as pkg/controller/cleanup does: it knows when a replica last led, follows, and lists everything.
+// startReplica starts a replica as pkg/controller/cleanup does: it follows, and lists everything.
 func startReplica(s *store, c memory.Config, unlisted bool) *replica {
-	r := &replica{Engine: engine.New(c), unlisted: unlisted, observed: len(s.events), listed: map[string]memory.Covering{}}
-	r.SetLastRun(s.led)
+	s.started++
+	c.Identity = fmt.Sprint("replica-", s.started)
+	r := &replica{Engine: engine.New(c), unlisted: unlisted, observed: len(s.events), told: len(s.told), listed: map[string]memory.Covering{}}
 	r.Follow()
 	r.DoubtClocks()
 	version := s.next()
 	for _, list := range []func(){
+		func() { s.listAssessments(r.Engine) },
 		func() { r.ReplaceCronJobs(nil) },
 		func() { r.ReplaceNamespaces(slices.Collect(maps.Values(s.namespaces)), version, s.now) },
 		func() { r.ReplacePolicies(freshness.Policies, s.listPolicies(freshness.Policies), version, s.now) },
@@ -52,6 +55,9 @@ func (r *replica) catchUp(s *store) {
 	for ; !r.lagging && r.observed < len(s.events); r.observed++ {
 		r.Turn(func() { s.events[r.observed](r.Engine, s.now) }, s.now)
 		r.list(s)
+	}
+	for ; !r.lagging && r.told < len(s.told); r.told++ {
+		r.Turn(func() { s.told[r.told](r.Engine, s.now) }, s.now)
 	}
 	r.Turn(func() { r.CompareClocks(s.now, s.now, s.now) }, s.now)
 	for more := true; more; {
@@ -86,7 +92,7 @@ func (r *replica) merge(s *store, resource, namespace string) {
 	slices.SortFunc(all, func(a, b *facts.Compact) int { return strings.Compare(a.Name(), b.Name()) }) // Each run deletes in the same order.
 	m := r.BeginMerge(resource, namespace)
 	r.Turn(func() { m.Add(all, s.now) }, s.now)
-	r.Turn(func() { m.End(true) }, s.now)
+	r.Turn(func() { m.End(true); r.Reached[resource] = s.version }, s.now)
 }
 
 // expire decides for the objects whose timers have ended.

@@ -57,9 +57,24 @@ var commands = map[string]func(*script){
 	"lag":     func(s *script) { s.replica().lagging = true },
 	"deliver": func(s *script) { s.replica().lagging = false },
 	// crash leader|follower: nothing of the replica is left.
-	"crash": func(s *script) { s.replica(); delete(s.replicas, s.arg(0)) },
+	"crash": (*script).crash,
 	// lead follower: the follower becomes the leader.
 	"lead": (*script).lead,
+
+	// hold-writes: what leaders write of assessments is not stored, until write or release-writes.
+	"hold-writes":    func(s *script) { s.held = true },
+	"release-writes": func(s *script) { s.held = false },
+	// write [N]: the leader's next N objects are stored, or all.
+	"write": (*script).write,
+	// late: what the leader that crashed last was about to write arrives now.
+	"late": (*script).late,
+	// delete-stored NAME...: somebody deletes stored objects.
+	"delete-stored": (*script).deleteStored,
+	// unreadable NAME, readable NAME: a stored object cannot be read, or can be read again.
+	"unreadable": func(s *script) { s.setReadable(s.arg(0), false) },
+	"readable":   func(s *script) { s.setReadable(s.arg(0), true) },
+	// stored: prints what is stored.
+	"stored": (*script).stored,
 
 	// namespace NAME [KEY=VALUE...]: creates a namespace, or replaces its labels.
 	"namespace": (*script).namespace,
@@ -93,16 +108,13 @@ func (s *script) run() string {
 		s.known.Insert(s.alias(id))
 	}
 	command(s)
+	s.settle()
 	changes := map[string][]string{}
 	for _, role := range roles {
 		if r := s.replicas[role]; r != nil {
-			r.catchUp(s.store)
 			now := s.look(r)
 			changes[role], r.seen = now.since(r.seen, s), now
 		}
-	}
-	if s.replicas["leader"] != nil {
-		s.led = s.now
 	}
 	out := slices.Concat(s.said, perReplica(changes))
 	if len(out) == 0 {
@@ -166,6 +178,25 @@ func (s *script) lead() {
 	delete(s.replicas, s.arg(0))
 	s.replicas["leader"] = r
 	s.said = append(s.said, "the "+s.arg(0)+" is the leader now")
+}
+
+func (s *script) crash() {
+	if r := s.replica(); s.arg(0) == "leader" {
+		s.unwritten = r.AssessmentsToStore(s.now)
+	}
+	delete(s.replicas, s.arg(0))
+}
+
+// settle lets all replicas observe and settle everything that they may, and stores what the leader writes.
+func (s *script) settle() {
+	for more := true; more; {
+		for _, role := range roles {
+			if r := s.replicas[role]; r != nil {
+				r.catchUp(s.store)
+			}
+		}
+		more = !s.held && s.writeOnce(-1) > 0
+	}
 }
 
 func (s *script) namespace() {

@@ -29,12 +29,12 @@ import (
 // store is the API server: it has the newest state of everything, and all events so far. Replicas observe these one after another.
 type store struct {
 	now        time.Time
-	led        time.Time // when a leader last renewed the Lease
 	version    uint64
 	namespaces map[string]*metav1.PartialObjectMetadata
 	policies   map[types.NamespacedName]metav1.Object // of both kinds
 	jobs       map[types.NamespacedName]*lifecycle.Fact
-	events     []event
+	assessments
+	events []event
 }
 
 // event tells an engine of one write.
@@ -43,7 +43,7 @@ type event func(e *engine.Engine, now time.Time)
 func newStore() *store {
 	return &store{
 		now: testbuilders.Now, namespaces: map[string]*metav1.PartialObjectMetadata{}, policies: map[types.NamespacedName]metav1.Object{},
-		jobs: map[types.NamespacedName]*lifecycle.Fact{},
+		jobs: map[types.NamespacedName]*lifecycle.Fact{}, assessments: newAssessments(),
 	}
 }
 

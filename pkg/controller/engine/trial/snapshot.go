@@ -63,6 +63,7 @@ type Snapshot struct {
 func New(e *engine.Engine, change Proposal, maxFacts int, spent func(work int) bool, now time.Time) (*Snapshot, memory.Reading) {
 	config := e.Config
 	config.Spent, config.AssumeRights = spent, true // The account of a draft may never have been asked about.
+	config.Identity = ""
 	s := &Snapshot{Engine: engine.New(config), Missing: map[string][]string{}, Cut: true, from: e, maxFacts: maxFacts}
 	if change.kind != nil {
 		s.needKind(change.kind)
@@ -70,7 +71,7 @@ func New(e *engine.Engine, change Proposal, maxFacts int, spent func(work int) b
 		s.needPolicy(change)
 	}
 	s.Engine.Table, s.Engine.CopiedUsages = e.Table, map[types.UID]lifecycle.Usage{}
-	s.Engine.Fresh, s.Engine.Writes, s.Engine.LastRun = e.Fresh.WhatIsListed(), e.Writes, e.LastRun
+	s.Engine.Fresh, s.Engine.Writes = e.Fresh.WhatIsListed(), e.Writes
 	s.Engine.NoMarks = true // The copied times include the marks, and no more marks follow.
 	for uid, w := range e.Recent {
 		s.Engine.Recent[uid] = new(w.Clone())

@@ -6,10 +6,8 @@ package view
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine/gate"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
@@ -19,7 +17,7 @@ import (
 func (v *View) holdsToReport(ns *memory.Namespace, sums report.Sums, ps *memory.PolicyState) []gc.PolicyHold {
 	var out []gc.PolicyHold
 	for h := range ns.Holds.All() {
-		if h.Empty() && v.KnowsDue(ns) && !gate.MayHaveMembers(ns, h, h.ListedBy) {
+		if h.Empty() && v.KnowsDue(ns) && h.ListedBy == nil {
 			continue // CheckHolds is about to end the hold.
 		}
 		listed := gc.PolicyHold{ID: h.ID, Namespace: ns.Name, Why: h.Why}
@@ -30,8 +28,8 @@ func (v *View) holdsToReport(ns *memory.Namespace, sums report.Sums, ps *memory.
 		listed.Objects, listed.Resources = sums.Waiting(h, ps.Compiled, ps.Stored.UID)
 		if h.Owner != ps.Stored.UID {
 			owner := v.PolicyOf(ns, h.Owner)
-			if owner == nil || listed.Objects == 0 && !gate.MayHaveMembers(ns, h, sets.New(ps.Stored.UID)) {
-				continue // A hold without certain members is listed if it may have some, so that the next leader can adopt it.
+			if owner == nil || listed.Objects == 0 && !h.ListedBy.Has(ps.Stored.UID) {
+				continue
 			}
 			listed.Policy = owner.Title()
 		}

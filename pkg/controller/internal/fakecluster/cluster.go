@@ -146,6 +146,16 @@ func (c *Cluster) Set(object runtime.Object) {
 	c.notify(change, object)
 }
 
+// Get returns the object of this kind and name; nil if there is none.
+func (c *Cluster) Get(object runtime.Object) runtime.Object {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stored := c.of(object).objects[key(object)]; stored != nil {
+		return stored.DeepCopyObject()
+	}
+	return nil
+}
+
 // Delete deletes the object of this name.
 func (c *Cluster) Delete(object runtime.Object) {
 	c.mu.Lock()

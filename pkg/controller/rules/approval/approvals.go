@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Approvals are the holds of a policy that somebody has approved, or that have ended on this replica.
+// Approvals are the holds of a policy that somebody has approved.
 type Approvals struct {
 	// approved maps each approved ID to the number of the policy state that approved it first; see Change.Write.
 	approved map[string]uint64
-	// ended are holds that this replica has ended although the status of the policy may still list them.
-	ended sets.Set[endedHold]
+	// used are the approved holds that have ended, so that the approval covers nothing else.
+	used sets.Set[usedID]
 }
 
-// endedHold is a hold in one namespace. A hold of all namespaces together ends in each namespace separately.
-type endedHold struct{ namespace, id string }
+// usedID is a hold in one namespace. A hold of all namespaces together ends in each namespace separately.
+type usedID struct{ namespace, id string }
 
 // Approve replaces the approved IDs with the IDs that a state of the policy approves. write is the number of the state.
 func (a *Approvals) Approve(ids []string, write uint64) {
@@ -31,6 +31,7 @@ func (a *Approvals) Approve(ids []string, write uint64) {
 			a.approved[id] = earlier
 		}
 	}
+	maps.DeleteFunc(a.used, func(u usedID, _ sets.Empty) bool { return !a.Approves(u.id) })
 }
 
 // AnyApproved reports whether any hold is approved.
@@ -42,36 +43,26 @@ func (a *Approvals) Approves(id string) bool {
 	return ok
 }
 
-// holdID returns the ID of the hold that a change causes, and whether that ID is approved. An ID that was approved before the change is not
-// used, because the person who approved it had not seen which objects the hold would cover.
-func (a *Approvals) holdID(policy types.UID, namespace string, c Change) (string, bool) {
-	for id := HoldID(policy, namespace, c.ID); ; id = HoldID(policy, namespace, id) {
-		if write, approved := a.approved[id]; !approved || write >= c.Write {
+// holdID returns the ID of the hold that a change causes, or for where in all namespaces together, and whether that ID is approved. An ID
+// that was approved before the change is not used, because the person who approved it had not seen which objects the hold would cover.
+// Nor is one whose hold has ended in the namespace: its members were other objects.
+func (a *Approvals) holdID(policy types.UID, where, namespace string, c Change) (string, bool) {
+	for id := HoldID(policy, where, c.ID); ; id = HoldID(policy, where, id) {
+		if write, approved := a.approved[id]; !approved || write >= c.Write && !a.used.Has(usedID{namespace, id}) {
 			return id, approved
 		}
 	}
 }
 
-// MarkEnded remembers that a hold has ended.
-func (a *Approvals) MarkEnded(namespace, id string) {
-	if id == "" {
-		return
+// Use remembers that an approved hold has ended in a namespace.
+func (a *Approvals) Use(namespace, id string) {
+	if a.used == nil {
+		a.used = sets.New[usedID]()
 	}
-	if a.ended == nil {
-		a.ended = sets.New[endedHold]()
-	}
-	a.ended.Insert(endedHold{namespace, id})
-}
-
-// HasEnded reports whether a hold has ended on this replica.
-func (a *Approvals) HasEnded(namespace, id string) bool { return a.ended.Has(endedHold{namespace, id}) }
-
-// ForgetEnded forgets the ended holds that the status of the policy does not list.
-func (a *Approvals) ForgetEnded(listed sets.Set[string]) {
-	maps.DeleteFunc(a.ended, func(h endedHold, _ sets.Empty) bool { return !listed.Has(h.id) })
+	a.used.Insert(usedID{namespace, id})
 }
 
 // Clone returns a copy that can be changed without changing the original.
 func (a *Approvals) Clone() Approvals {
-	return Approvals{approved: a.approved, ended: a.ended.Clone()}
+	return Approvals{approved: a.approved, used: a.used.Clone()}
 }

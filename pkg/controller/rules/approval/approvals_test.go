@@ -39,7 +39,7 @@ func TestApprove(t *testing.T) {
 			for _, s := range c.states {
 				a.Approve(s.ids, s.write)
 			}
-			if got, approved := a.holdID("p", "a", Change{ID: "c", Write: c.change}); got != c.want || approved != c.approved {
+			if got, approved := a.holdID("p", "a", "a", Change{ID: "c", Write: c.change}); got != c.want || approved != c.approved {
 				t.Errorf("hold %s, approved: %t; want %s, %t", got, approved, c.want, c.approved)
 			}
 		})
@@ -63,40 +63,40 @@ func TestApproves(t *testing.T) {
 	}
 }
 
-// TestEnded: a hold has ended in one namespace until the status no longer lists its ID; a hold without an ID is never remembered.
-func TestEnded(t *testing.T) {
+// TestUse: the approval of a hold that has ended in a namespace covers no other change there, and no longer than it is approved.
+func TestUse(t *testing.T) {
+	id := HoldID("p", "a", "c")
+	second := HoldID("p", "a", id)
 	a := Approvals{}
-	for _, h := range []endedHold{{"a", "x"}, {"b", "y"}, {"a", ""}} {
-		a.MarkEnded(h.namespace, h.id)
+	a.Approve([]string{id}, 4)
+	a.Use("b", id)
+	if got, approved := a.holdID("p", "a", "a", Change{ID: "c", Write: 3}); got != id || !approved {
+		t.Errorf("hold %s, approved: %t, after one of another namespace has ended", got, approved)
 	}
-	ended := func(want ...endedHold) {
-		t.Helper()
-		for _, h := range []endedHold{{"a", "x"}, {"a", "y"}, {"b", "x"}, {"b", "y"}, {"a", ""}} {
-			if got := a.HasEnded(h.namespace, h.id); got != sets.New(want...).Has(h) {
-				t.Errorf("%v has ended: %t", h, got)
-			}
-		}
+	a.Use("a", id)
+	if got, approved := a.holdID("p", "a", "a", Change{ID: "c", Write: 3}); got != second || approved {
+		t.Errorf("hold %s, approved: %t, after it has ended", got, approved)
 	}
-	ended(endedHold{"a", "x"}, endedHold{"b", "y"})
-	a.ForgetEnded(sets.New("y", "z"))
-	ended(endedHold{"b", "y"})
-	a.ForgetEnded(nil)
-	ended()
+	a.Approve(nil, 5)
+	a.Approve([]string{id}, 6)
+	if got, approved := a.holdID("p", "a", "a", Change{ID: "c", Write: 3}); got != id || !approved {
+		t.Errorf("hold %s, approved: %t, after it was approved again", got, approved)
+	}
 }
 
 // TestCloneOfApprovals: changes of a copy do not affect the original, or the other way round.
 func TestCloneOfApprovals(t *testing.T) {
 	a := Approvals{}
-	a.Approve([]string{"x"}, 1)
-	a.MarkEnded("a", "x")
+	a.Approve([]string{"x", "z"}, 1)
+	a.Use("a", "x")
 	b := a.Clone()
-	b.Approve([]string{"y"}, 2)
-	b.MarkEnded("a", "y")
-	a.MarkEnded("a", "z")
-	if !a.Approves("x") || a.Approves("y") || !a.HasEnded("a", "x") || a.HasEnded("a", "y") {
+	b.Use("a", "y")
+	a.Use("a", "z")
+	b.Approve([]string{"x", "y"}, 2)
+	if !a.Approves("x") || a.Approves("y") || !a.used.Equal(sets.New(usedID{"a", "x"}, usedID{"a", "z"})) {
 		t.Errorf("the original changed: %+v", a)
 	}
-	if !b.Approves("y") || !b.HasEnded("a", "x") || !b.HasEnded("a", "y") || b.HasEnded("a", "z") {
+	if !b.Approves("y") || !b.used.Equal(sets.New(usedID{"a", "x"}, usedID{"a", "y"})) {
 		t.Errorf("the copy is %+v", b)
 	}
 	if c := a.Clone(); !c.Approves("x") {

@@ -22,16 +22,17 @@ type Batch struct {
 	Approvals *Approvals
 	// Changes are the changes that may have made the objects due; at least one.
 	Changes Changes
-	// Objects is the number of objects, Overdue how many of these were due while the previous controller still ran.
-	Objects, Overdue int
+	// Objects is the number of objects.
+	Objects int
 	// UIDs are the UIDs of the objects; nil if none of them can have become due by an earlier change.
-	UIDs iter.Seq[types.UID]
-	// Unreported is how many objects of the policy, in all namespaces, were due while the previous controller still ran although its last
-	// status did not count them. It matters only if the changes are unseen.
-	Unreported int
-	Limits     Limits
+	UIDs   iter.Seq[types.UID]
+	Limits Limits
 	// Recent counts the objects that earlier changes of the namespace made due.
 	Recent *Window
+
+	// Counted is set by Assess if it has added the batch to windows, and Reach to the cluster policies whose windows these are.
+	Counted bool
+	Reach   []types.UID
 }
 
 // Recent counts the objects that earlier changes made due in all namespaces, by the UID of a cluster policy.
@@ -47,7 +48,7 @@ type assessed struct {
 
 // Assess returns for each batch the hold under which its objects must wait; nil if none of them needs an approval. A batch must wait if it
 // exceeds a limit, together with the other batches and with recent changes, and is not approved. Assess adds the batches that exceed no
-// limit, except batches of unseen changes, to recent and to the windows of their namespaces.
+// limit to recent and to the windows of their namespaces.
 func Assess(batches []*Batch, recent Recent, now time.Time) []*Hold {
 	maps.DeleteFunc(recent, func(_ types.UID, w *Window) bool { return w.Sum(now) == 0 })
 	all := make([]*assessed, len(batches))
@@ -56,14 +57,13 @@ func Assess(batches []*Batch, recent Recent, now time.Time) []*Hold {
 	}
 	sumTotal(all, recent, now)
 	sumObjects(all, now)
-	sumUnseen(all)
 	out := make([]*Hold, len(all))
 	for i, b := range all {
 		h, approved := b.hold(now)
 		switch tooMany := b.limit() != nil; {
 		case tooMany && !approved:
 			out[i] = &h
-		case !tooMany && !b.shown.Unseen:
+		case !tooMany:
 			b.count(recent, now)
 		}
 	}
@@ -78,14 +78,14 @@ func (b *assessed) hold(now time.Time) (Hold, bool) {
 	if wide := b.wide(); wide >= 0 && b.overTotal != nil && b.Cluster {
 		c, where, h.Total = b.Changes[wide], "", true
 	}
-	id, approved := b.Approvals.holdID(b.Policy, where, c)
+	id, approved := b.Approvals.holdID(b.Policy, where, b.Namespace, c)
 	if approved && len(b.Changes) > 1 { // The approval must not cover objects that the other changes made due.
 		h.Total = false
-		id, approved = b.Approvals.holdID(b.Policy, b.Namespace, b.Changes.join())
+		id, approved = b.Approvals.holdID(b.Policy, b.Namespace, b.Namespace, b.Changes.join())
 	}
 	h.ID = id
 	if l := b.limit(); l != nil {
-		h.Why = fmt.Sprintf("%s made more objects due at once than %s allows (%d%s)", c.Text, l, l.max, b.within())
+		h.Why = fmt.Sprintf("%s made more objects due at once than %s allows (%d in ten minutes)", c.Text, l, l.max)
 	}
 	return h, approved
 }
@@ -98,24 +98,17 @@ func (b *assessed) limit() *Limit {
 	return b.overObjects
 }
 
-// within says how long changes count together. Unseen changes are compared with the last status instead.
-func (b *assessed) within() string {
-	if b.shown.Unseen {
-		return ""
-	}
-	return " in ten minutes"
-}
-
-// wide returns the index of the last change that reaches many namespaces: a change of a cluster policy, or an unseen change; -1 if there is
-// none.
+// wide returns the index of the last change that reaches many namespaces; -1 if there is none.
 func (b *assessed) wide() int {
-	return b.Changes.last(func(c Change) bool { return c.Wide || c.Unseen && b.shown.Unseen })
+	return b.Changes.last(func(c Change) bool { return c.Wide })
 }
 
 // count adds the batch to the windows, so that it counts together with later changes.
 func (b *assessed) count(recent Recent, now time.Time) {
 	b.Recent.Add(b.Objects, b.Limits.Objects.remembers(b.UIDs), now)
-	for uid := range b.reach() {
+	b.Counted = true
+	for _, uid := range sets.List(b.reach()) {
+		b.Reach = append(b.Reach, uid)
 		if recent[uid] == nil {
 			recent[uid] = &Window{}
 		}
@@ -142,14 +135,10 @@ func (b *assessed) reach() sets.Set[types.UID] {
 func sumObjects(all []*assessed, now time.Time) {
 	n := map[string]int{} // beyond the objects that count already
 	for _, b := range all {
-		if !b.shown.Unseen {
-			n[b.Namespace] += b.Recent.With(b.Objects, b.UIDs, now) - b.Recent.Sum(now)
-		}
+		n[b.Namespace] += b.Recent.With(b.Objects, b.UIDs, now) - b.Recent.Sum(now)
 	}
 	for _, b := range all {
-		if !b.shown.Unseen {
-			b.overObjects = b.Limits.Objects.exceeded(n[b.Namespace] + b.Recent.Sum(now))
-		}
+		b.overObjects = b.Limits.Objects.exceeded(n[b.Namespace] + b.Recent.Sum(now))
 	}
 }
 
@@ -157,9 +146,6 @@ func sumObjects(all []*assessed, now time.Time) {
 func sumTotal(all []*assessed, recent Recent, now time.Time) {
 	n, limits := map[types.UID]int{}, map[types.UID]Limit{}
 	for _, b := range all {
-		if b.shown.Unseen {
-			continue
-		}
 		for uid := range b.reach() {
 			limitTotal(limits, uid, b.Limits.Total)
 			n[uid] += recent[uid].With(b.Objects, b.UIDs, now) - recent[uid].Sum(now)
@@ -171,7 +157,7 @@ func sumTotal(all []*assessed, recent Recent, now time.Time) {
 	for _, b := range all {
 		for uid := range b.reach() {
 			over := limits[uid].exceeded(n[uid])
-			if over != nil && !b.shown.Unseen && (b.overTotal == nil || over.stricter(b.overTotal)) {
+			if over != nil && (b.overTotal == nil || over.stricter(b.overTotal)) {
 				b.overTotal = over
 			}
 		}
@@ -182,26 +168,5 @@ func sumTotal(all []*assessed, recent Recent, now time.Time) {
 func limitTotal(limits map[types.UID]Limit, uid types.UID, total Limit) {
 	if known, ok := limits[uid]; !ok || total.stricter(&known) {
 		limits[uid] = total
-	}
-}
-
-// sumUnseen finds the batches of unseen changes that exceed a limit. Overdue objects that the last status did not count were made due by an
-// unseen change. It is not known which of the overdue objects these are, but there are at most Unreported of them.
-func sumUnseen(all []*assessed) {
-	n, limits := map[types.UID]int{}, map[types.UID]Limit{}
-	for _, b := range all {
-		if b.shown.Unseen && b.Cluster {
-			limitTotal(limits, b.Policy, b.Limits.Total)
-			n[b.Policy] += b.Overdue
-		}
-	}
-	for _, b := range all {
-		if !b.shown.Unseen {
-			continue
-		}
-		b.overObjects = b.Limits.Objects.exceeded(min(b.Overdue, b.Unreported))
-		if total, ok := limits[b.Policy]; ok {
-			b.overTotal = total.exceeded(min(n[b.Policy], b.Unreported))
-		}
 	}
 }

@@ -17,11 +17,10 @@ import (
 const write = 5 // the number of the policy state that made each change
 
 var (
-	edit   = Change{ID: "edit", Text: "an edit", Policy: "p", Write: write}
-	relax  = Change{ID: "relax", Text: "a label", Write: write}
-	wide   = Change{ID: "wide", Text: "a change of c", Policy: "c", Wide: true, Write: write}
-	wider  = Change{ID: "wider", Text: "a change of d", Policy: "d", Wide: true, Write: write}
-	unseen = Change{ID: "unseen", Text: "a restart", Unseen: true}
+	edit  = Change{ID: "edit", Text: "an edit", Policy: "p", Write: write}
+	relax = Change{ID: "relax", Text: "a label", Write: write}
+	wide  = Change{ID: "wide", Text: "a change of c", Policy: "c", Wide: true, Write: write}
+	wider = Change{ID: "wider", Text: "a change of d", Policy: "d", Wide: true, Write: write}
 )
 
 // of returns a batch of objects that the policy p would delete. The namespace allows 10 objects, and all namespaces together allow 15.
@@ -54,11 +53,6 @@ func (b *Batch) after(objects int, ago time.Duration) *Batch {
 
 func (b *Batch) approved(write uint64, ids ...string) *Batch {
 	b.Approvals.Approve(ids, write)
-	return b
-}
-
-func (b *Batch) overdue(objects, unreported int) *Batch {
-	b.Overdue, b.Unreported = objects, unreported
 	return b
 }
 
@@ -250,53 +244,6 @@ func TestAssessApproved(t *testing.T) {
 	})
 }
 
-// TestAssessUnseen: only overdue objects that the last status did not count are attributed to an unseen change.
-func TestAssessUnseen(t *testing.T) {
-	assess(t, map[string]assessCase{
-		"nothing overdue":       {batches: []*Batch{of("a", 100, unseen).overdue(0, 100)}, want: []want{free}},
-		"everything reported":   {batches: []*Batch{of("a", 100, unseen).overdue(100, 0)}, want: []want{free}},
-		"more reported":         {batches: []*Batch{of("a", 100, unseen).overdue(100, -5)}, want: []want{free}},
-		"few overdue":           {batches: []*Batch{of("a", 100, unseen).overdue(10, 100)}, want: []want{free}},
-		"few unreported":        {batches: []*Batch{of("a", 100, unseen).overdue(100, 10)}, want: []want{free}},
-		"too many of both":      {batches: []*Batch{of("a", 11, unseen).overdue(11, 11)}, want: []want{alone("p", "a", "unseen")}},
-		"recent changes do not": {batches: []*Batch{of("a", 8, unseen).overdue(8, 8).after(8, 0)}, want: []want{free}},
-		"in two namespaces": {
-			batches: []*Batch{of("a", 8, unseen).overdue(8, 16).byCluster("c"), of("b", 8, unseen).overdue(8, 16).byCluster("c")},
-			want:    []want{together("c", "unseen"), together("c", "unseen")},
-		},
-		"in two namespaces, few unreported": {
-			batches: []*Batch{of("a", 8, unseen).overdue(8, 15).byCluster("c"), of("b", 8, unseen).overdue(8, 15).byCluster("c")},
-			want:    []want{free, free},
-		},
-		"in two namespaces by their own policies": {
-			batches: []*Batch{of("a", 8, unseen).overdue(8, 16), of("b", 8, unseen).overdue(8, 16).by("q")},
-			want:    []want{free, free},
-		},
-		"with a seen change, everything counts": {
-			batches: []*Batch{of("a", 11, unseen, edit).overdue(0, 0)}, want: []want{alone("p", "a", "edit")},
-		},
-		"with a seen change that does not reach all namespaces": {
-			batches: []*Batch{of("a", 16, unseen, relax).byCluster("c")}, want: []want{alone("c", "a", "relax")},
-		},
-		"together with a seen change of the namespace": {
-			batches: []*Batch{of("a", 8, unseen).overdue(8, 8), of("a", 8, edit).by("q")}, want: []want{free, free},
-		},
-		"together with a seen change of other namespaces": {
-			batches: []*Batch{
-				of("a", 8, unseen).overdue(8, 16).byCluster("c"), of("b", 2, unseen, relax).overdue(8, 16).byCluster("c"),
-				of("d", 8, wider), of("e", 8, wider), of("f", 11, unseen).overdue(11, 11).by("q"),
-			},
-			want: []want{free, free, alone("p", "d", "wider"), alone("p", "e", "wider"), alone("q", "f", "unseen")},
-		},
-		"by a policy of the namespace, which has no limit for all": {
-			batches: []*Batch{of("a", 16, unseen).overdue(16, 16).allowing(policy.HoldAbove{Objects: 16, Total: -1})}, want: []want{free},
-		},
-		"approved": {
-			batches: []*Batch{of("a", 11, unseen).overdue(11, 11).approved(0, HoldID("p", "a", "unseen"))}, want: []want{free},
-		},
-	})
-}
-
 // TestAssessCounts: only what exceeds no limit counts together with later changes, in its namespace and for its cluster policies.
 func TestAssessCounts(t *testing.T) {
 	old := testbuilders.Now.Add(-WindowLength)
@@ -312,11 +259,13 @@ func TestAssessCounts(t *testing.T) {
 		"after a recent change":           {of("a", 3, edit).after(7, time.Minute), 10, nil},
 		"held":                            {of("a", 11, wide), 0, nil},
 		"approved":                        {of("a", 11, edit).approved(write, HoldID("p", "a", "edit")), 0, nil},
-		"unseen":                          {of("a", 10, unseen).overdue(10, 10).byCluster("c"), 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recent := Recent{"gone": &Window{Counts: []Count{{At: old, Objects: 3}}}}
 			Assess([]*Batch{c.batch}, recent, testbuilders.Now)
+			if c.batch.Counted != (c.window > 0) || len(c.batch.Reach) != len(c.recent) {
+				t.Errorf("counted: %t, for %v", c.batch.Counted, c.batch.Reach)
+			}
 			if got := c.batch.Recent.Sum(testbuilders.Now); got != c.window {
 				t.Errorf("%d objects count in the namespace, want %d", got, c.window)
 			}
@@ -363,7 +312,6 @@ func TestWhy(t *testing.T) {
 			},
 			"a change of d" + made + field + "total of " + g + " allows (8 in ten minutes)",
 		},
-		"unseen": {[]*Batch{of("a", 11, unseen).overdue(11, 11)}, "a restart" + made + "--default-hold-above allows (10)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Assess(c.batches, Recent{}, testbuilders.Now)

@@ -27,9 +27,6 @@ type Change struct {
 	Wide bool
 	// At is when the change was observed.
 	At time.Time
-	// Unseen says that no controller ran when the change was made. Only objects that were due while the previous controller still ran are
-	// attributed to the change.
-	Unseen bool
 	// Write is the number of the first policy state that may approve the change. Somebody who approved an ID in an earlier state had not
 	// seen the change.
 	Write uint64
@@ -57,7 +54,7 @@ func (c *Changes) Record(change Change) {
 	if len(*c) > 0 {
 		change.At = (*c)[0].At
 	}
-	*c = slices.DeleteFunc(*c, func(before Change) bool { return before.Policy == change.Policy && before.Unseen == change.Unseen })
+	*c = slices.DeleteFunc(*c, func(before Change) bool { return before.Policy == change.Policy })
 	c.joinOldest()
 	*c = append(*c, change)
 }
@@ -68,7 +65,7 @@ func (c *Changes) joinOldest() {
 	if len(all) < maxChanges {
 		return
 	}
-	narrow := func(change Change) bool { return !change.Wide && !change.Unseen }
+	narrow := func(change Change) bool { return !change.Wide }
 	i := slices.IndexFunc(all, narrow)
 	if i < 0 {
 		return
@@ -108,13 +105,8 @@ func (c Changes) join() Change {
 	return out
 }
 
-// Shown returns the change that messages name: the last change that is not unseen, or else an unseen one.
-func (c Changes) Shown() Change {
-	if i := c.last(func(change Change) bool { return !change.Unseen }); i >= 0 {
-		return c[i]
-	}
-	return c[0]
-}
+// Shown returns the change that messages name: the last one.
+func (c Changes) Shown() Change { return c[len(c)-1] }
 
 // last returns the index of the last change for which is returns true; -1 if there is none.
 func (c Changes) last(is func(Change) bool) int {

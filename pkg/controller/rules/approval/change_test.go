@@ -34,9 +34,9 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinOldest: changes of cluster policies and unseen changes are never joined, and a joined change belongs to no policy.
+// TestJoinOldest: changes of cluster policies are never joined, and a joined change belongs to no policy.
 func TestJoinOldest(t *testing.T) {
-	all := Changes{{ID: "wide", Wide: true, Policy: "c"}, {ID: "p-0", Policy: "p-0"}, {ID: "unseen", Unseen: true}}
+	all := Changes{{ID: "wide", Wide: true, Policy: "c"}, {ID: "p-0", Policy: "p-0"}, {ID: "wider", Wide: true, Policy: "d"}}
 	for i := range maxChanges - 4 {
 		name := fmt.Sprint("p-", i+1)
 		all = append(all, Change{ID: name, Policy: types.UID(name)})
@@ -47,7 +47,7 @@ func TestJoinOldest(t *testing.T) {
 	all = append(all, Change{ID: "last", Policy: "last"})
 	all.joinOldest()
 	oldest := Changes{{ID: "p-0"}, {ID: "p-1"}}.join().ID
-	if len(all) != maxChanges-1 || all[0].ID != "wide" || all[1].ID != "unseen" || all[2].Policy != several || all[2].ID != oldest {
+	if len(all) != maxChanges-1 || all[0].ID != "wide" || all[1].ID != "wider" || all[2].Policy != several || all[2].ID != oldest {
 		t.Errorf("%d changes are left: %+v", len(all), all)
 	}
 }
@@ -59,8 +59,8 @@ func TestRecord(t *testing.T) {
 	for _, c := range []Change{{ID: "p1", Policy: "p", At: first}, {ID: "q1", Policy: "q", At: later}, {ID: "p2", Policy: "p", At: later}} {
 		all.Record(c)
 	}
-	all.Record(Change{ID: "unseen", Policy: "q", Unseen: true})
-	for i, want := range []string{"q1", "p2", "unseen"} {
+	all.Record(Change{ID: "r1", Policy: "r"})
+	for i, want := range []string{"q1", "p2", "r1"} {
 		if i >= len(all) || all[i].ID != want || !all[i].At.Equal(first) {
 			t.Fatalf("recorded are %+v", all)
 		}
@@ -86,17 +86,9 @@ func TestSetObserved(t *testing.T) {
 	}
 }
 
-// TestShown: messages name the last change that is not unseen.
+// TestShown: messages name the last change.
 func TestShown(t *testing.T) {
-	for want, all := range map[string]Changes{
-		"a":  {{ID: "a"}},
-		"b":  {{ID: "a"}, {ID: "b"}, {ID: "u", Unseen: true}},
-		"c":  {{ID: "c"}, {ID: "u", Unseen: true}},
-		"d":  {{ID: "u", Unseen: true}, {ID: "d"}},
-		"u1": {{ID: "u1", Unseen: true}, {ID: "u2", Unseen: true}},
-	} {
-		if got := all.Shown(); got.ID != want {
-			t.Errorf("shown is %s, want %s", got.ID, want)
-		}
+	if got := (Changes{{ID: "a"}, {ID: "b"}}).Shown(); got.ID != "b" {
+		t.Errorf("shown is %s, want b", got.ID)
 	}
 }

@@ -14,8 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-
-	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // Hold keeps the objects that a change made due, and everything else that its owner would delete in the namespace. The hold ends when
@@ -33,10 +31,11 @@ type Hold struct {
 	Members int
 	// Former are the IDs that the hold had before a change added objects to it.
 	Former []string
-	// ListedBy are the policies with a status that listed the hold when this replica adopted it; nil if this replica found the hold itself.
+	// Number is the number of the assessment that last added members.
+	Number uint64
+	// ListedBy are the policies whose status lists the hold, if nothing else is known of it: everything that they would delete may be a
+	// member. It is nil if the members are known.
 	ListedBy sets.Set[types.UID]
-	// Searched says that this replica has looked for the members of a hold that it adopted.
-	Searched bool
 }
 
 const (
@@ -52,29 +51,17 @@ func HoldID(policy types.UID, namespace, change string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// MayHave reports whether an object that a policy would delete may be a member of an adopted hold. A status does not name the members, but
-// objects that finished after the change cannot be among them.
-func (h *Hold) MayHave(finished time.Time, policy types.UID) bool {
-	return h.ListedBy.Has(policy) && (h.Since.IsZero() || !finished.After(h.Since.Add(freshness.ClockSkew)))
-}
-
-// Unsearched reports whether the hold was adopted and its members are not known yet.
-func (h *Hold) Unsearched() bool { return h.ListedBy != nil && !h.Searched }
-
 // Empty reports whether the hold has no known members.
 func (h *Hold) Empty() bool { return h.Members == 0 }
-
-// Before reports whether the hold is older than another one. The order is the same on all replicas.
-func (h *Hold) Before(other *Hold) bool {
-	return h.Since.Before(other.Since) || h.Since.Equal(other.Since) && h.Owner < other.Owner
-}
 
 // Extend prepares the hold for objects that a later change made due. The hold gets the ID of the later change, so that an approval of the
 // old ID does not cover these objects.
 func (h *Hold) Extend(by Hold) {
 	h.Former = append(h.Former, h.ID)
 	h.Former = h.Former[max(0, len(h.Former)-formerMost):]
-	h.ID, h.Why, h.Since, h.Total = by.ID, by.Why, by.Since, by.Total
+	if h.ID, h.Why, h.Since, h.Total = by.ID, by.Why, by.Since, by.Total; slices.Contains(h.Former, h.ID) {
+		h.ID = HoldID(h.Owner, strings.Join(h.Former, " "), h.ID) // The same change is assessed again.
+	}
 }
 
 // Join merges another hold of the namespace into this one. The ID is new, so that an approval of one hold does not cover both.
@@ -83,8 +70,7 @@ func (h *Hold) Join(namespace string, o *Hold) {
 	if o.Since.IsZero() || !h.Since.IsZero() && h.Since.Before(o.Since) { // An unknown time excludes no object.
 		h.Since = o.Since
 	}
-	if o.ListedBy != nil {
-		h.Searched = !h.Unsearched() && !o.Unsearched()
+	if h.Number = max(h.Number, o.Number); o.ListedBy != nil {
 		h.ListedBy = h.ListedBy.Union(o.ListedBy)
 	}
 }

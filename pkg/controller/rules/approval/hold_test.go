@@ -13,32 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
-
-// TestMayHave: a change cannot have made objects due that finished after it, unless the difference is within ClockSkew.
-func TestMayHave(t *testing.T) {
-	since := testbuilders.Now
-	for name, c := range map[string]struct {
-		since    time.Time
-		finished time.Duration // after since
-		policy   types.UID
-		want     bool
-	}{
-		"before":                    {since, -time.Second, "p", true},
-		"as clocks may differ":      {since, freshness.ClockSkew, "p", true},
-		"after":                     {since, freshness.ClockSkew + time.Second, "p", false},
-		"an unknown time":           {time.Time{}, time.Hour, "p", true},
-		"a policy without the hold": {since, -time.Second, "q", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := Hold{Since: c.since, ListedBy: sets.New[types.UID]("p")}
-			if got := h.MayHave(since.Add(c.finished), c.policy); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
-		})
-	}
-}
 
 // TestJoinedHolds: two holds that become one need an approval that covers both, and keep all objects that either may have kept.
 func TestJoinedHolds(t *testing.T) {
@@ -58,16 +33,20 @@ func TestJoinedHolds(t *testing.T) {
 			}
 		})
 	}
-	for name, searched := range map[string][2]bool{
-		"both searched": {true, true}, "the first": {true, false}, "the second": {false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := &Hold{ID: "1", ListedBy: sets.New[types.UID]("p"), Searched: searched[0]}
-			h.Join(testbuilders.Home, &Hold{ID: "2", ListedBy: sets.New[types.UID]("q"), Searched: searched[1]})
-			if h.Searched != (searched[0] && searched[1]) || !h.ListedBy.HasAll("p", "q") {
-				t.Errorf("joined: %+v", h)
-			}
-		})
+	h := &Hold{ID: "1", Number: 2, ListedBy: sets.New[types.UID]("p")}
+	h.Join(testbuilders.Home, &Hold{ID: "2", Number: 3, ListedBy: sets.New[types.UID]("q")})
+	if !h.ListedBy.HasAll("p", "q") || h.Number != 3 {
+		t.Errorf("joined: %+v", h)
+	}
+}
+
+// TestExtendBySameChange: a change that is assessed again adds members, so that the hold gets another ID, the same in each namespace.
+func TestExtendBySameChange(t *testing.T) {
+	a, b := &Hold{ID: "1", Owner: "p"}, &Hold{ID: "1", Owner: "p"}
+	a.Extend(Hold{ID: "1", Owner: "p"})
+	b.Extend(Hold{ID: "1", Owner: "p"})
+	if a.ID == "1" || a.ID != b.ID || !slices.Equal(a.Former, []string{"1"}) {
+		t.Errorf("extended: %+v and %+v", a, b)
 	}
 }
 
@@ -110,21 +89,6 @@ func TestReassign(t *testing.T) {
 	}
 }
 
-// TestBefore: holds have the same order on all replicas, whatever order they were found in.
-func TestBefore(t *testing.T) {
-	holds := []*Hold{
-		{Owner: "q"}, {Owner: "p", Since: testbuilders.Now}, {Owner: "q", Since: testbuilders.Now},
-		{Owner: "a", Since: testbuilders.Now.Add(time.Second)},
-	}
-	for i, a := range holds {
-		for j, b := range holds {
-			if got := a.Before(b); got != (i < j) {
-				t.Errorf("%+v before %+v: %t", a, b, got)
-			}
-		}
-	}
-}
-
 // TestHolds: the index of a hold never changes, the index of an ended one is used again, and there are at most MaxHolds.
 func TestHolds(t *testing.T) {
 	var all Holds
@@ -149,8 +113,8 @@ func TestHolds(t *testing.T) {
 	if n != MaxHolds-1 {
 		t.Errorf("%d holds, want %d", n, MaxHolds-1)
 	}
-	if all.Find((*Hold).Empty) != nil || all.Find((*Hold).Unsearched) != nil {
-		t.Error("no hold is empty or unsearched")
+	if all.Find((*Hold).Empty) != nil {
+		t.Error("no hold is empty")
 	}
 	if all.Add("a", extra) != extra || all[0] != extra || all.Find((*Hold).Empty) != extra {
 		t.Error("a new hold does not use the index of an ended one")

@@ -74,7 +74,8 @@ func (w *Writer) flushNamespace(ctx context.Context, namespace string) bool {
 	return done
 }
 
-// write stores marks, and reports whether that need not be tried again.
+// write stores marks, and reports whether that need not be tried again. What is gone is written again only if the tracker says so.
 func (w *Writer) write(ctx context.Context, m *memory.Marks) bool {
-	return w.stored.Write(ctx, stored.Change{Object: encode(m), Delete: m.Len() == 0, Cost: 1 + m.Len()/perWrite})
+	err := w.stored.Write(ctx, stored.Change{Object: encode(m), Delete: m.Len() == 0, Cost: 1 + m.Len()/perWrite})
+	return err == nil || stored.Gone(err)
 }

@@ -21,8 +21,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// logEvery is how often failures are logged at most.
-const logEvery = time.Minute
+const (
+	// logEvery is how often failures are logged at most.
+	logEvery = time.Minute
+	// timeout bounds one write, so that one hung request does not stop all.
+	timeout = 10 * time.Second
+)
 
 // Config is what a Writer works with.
 type Config struct {
@@ -33,6 +37,8 @@ type Config struct {
 	Budget *rate.Limiter
 	// Writes counts writes by their result: ok, conflict or failed.
 	Writes *metrics.CounterVec
+	// Confirm is called before each write, when the budget allows it. Nothing is requested if it fails. It may be nil.
+	Confirm func(context.Context) error
 	// Failure says in the log what cannot be stored.
 	Failure string
 }
@@ -58,21 +64,16 @@ type Change struct {
 	Cost int
 }
 
-// Write makes a change when the budget allows it, and reports whether that need not be tried again. After a conflict it must be, on top of
-// what is observed then.
-func (w *Writer) Write(ctx context.Context, c Change) (done bool) {
-	if w.Budget.WaitN(ctx, c.Cost) != nil {
-		return false
+// Write makes a change when the budget allows it. After an error it must be tried again, on top of what is observed then; unless Gone.
+func (w *Writer) Write(ctx context.Context, c Change) error {
+	if err := w.Budget.WaitN(ctx, c.Cost); err != nil {
+		return err
 	}
-	switch err := w.request(ctx, c); {
+	err := w.request(ctx, c)
+	switch {
 	case err == nil:
 		w.Writes.WithLabelValues("ok").Inc()
-		return true
-	case gone(err):
-		// The namespace goes. If only the object has gone, the watch says so, and it is stored again.
-		w.Writes.WithLabelValues("conflict").Inc()
-		return true
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+	case Gone(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		w.Writes.WithLabelValues("conflict").Inc()
 	case ctx.Err() == nil:
 		w.Writes.WithLabelValues("failed").Inc()
@@ -81,16 +82,24 @@ func (w *Writer) Write(ctx context.Context, c Change) (done bool) {
 			klog.FromContext(ctx).Error(err, w.Failure+", trying again", w.Resource.Resource, klog.KObj(c.Object))
 		}
 	}
-	return false
+	return err
 }
 
-// gone reports whether an object, or its namespace, has gone. If the API server does not serve the resource, it has not.
-func gone(err error) bool {
+// Gone reports whether the error of a write says that an object, or its namespace, has gone. If only the object has, the watch says so. If
+// the API server does not serve the resource, it has not.
+func Gone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 func (w *Writer) request(ctx context.Context, c Change) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if w.Confirm != nil {
+		if err := w.Confirm(ctx); err != nil {
+			return err
+		}
+	}
 	client := w.Client.Resource(w.Resource).Namespace(c.Object.GetNamespace()) // Empty for a resource of the cluster.
 	var err error
 	switch version := c.Object.GetResourceVersion(); {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,13 +99,13 @@ func TestWrite(t *testing.T) {
 		"delete clusterlists /a@18": {clusters, Change{Object: object("", "18"), Delete: true}},
 	} {
 		o := newFixture(t, c.resource, nil)
-		if !o.Write(t.Context(), c.change) || !slices.Equal(o.requests, []string{want}) {
-			t.Errorf("got %q, want %s", o.requests, want)
+		if err := o.Write(t.Context(), c.change); err != nil || !slices.Equal(o.requests, []string{want}) {
+			t.Errorf("%v: got %q, want %s", err, o.requests, want)
 		}
 	}
 }
 
-// TestAnswers: what is gone need not be written again, everything else must, and each answer is counted.
+// TestAnswers: the error says whether the object is gone, and each answer is counted.
 func TestAnswers(t *testing.T) {
 	kind := clusters.GroupResource()
 	terminating := apierrors.NewForbidden(kind, "a", errors.New("namespace home is being terminated"))
@@ -112,9 +113,9 @@ func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		result string
-		done   bool
+		gone   bool
 	}{
-		"stored":           {nil, "ok", true},
+		"stored":           {nil, "ok", false},
 		"changed":          {apierrors.NewConflict(kind, "a", errors.New("changed")), "conflict", false},
 		"exists":           {apierrors.NewAlreadyExists(kind, "a"), "conflict", false},
 		"gone":             {apierrors.NewNotFound(kind, "a"), "conflict", true},
@@ -123,8 +124,8 @@ func TestAnswers(t *testing.T) {
 		"forbidden":        {apierrors.NewForbidden(kind, "a", errors.New("RBAC says no")), "failed", false},
 	} {
 		o := newFixture(t, clusters, c.err)
-		if done := o.Write(t.Context(), Change{Object: object("", "7")}); done != c.done {
-			t.Errorf("%s: done %v", name, done)
+		if err := o.Write(t.Context(), Change{Object: object("", "7")}); !errors.Is(err, c.err) || Gone(err) != c.gone {
+			t.Errorf("%s: got %v, gone %v", name, err, Gone(err))
 		}
 		want := map[string]float64{"ok": 0, "conflict": 0, "failed": 0}
 		want[c.result] = 1
@@ -147,11 +148,42 @@ func TestNoBudget(t *testing.T) {
 	o := newFixture(t, clusters, nil)
 	o.Budget = rate.NewLimiter(rate.Every(time.Hour), 2)
 	ctx, cancel := context.WithCancel(t.Context())
-	if !o.Write(ctx, Change{Object: object("", "7"), Cost: 2}) {
-		t.Error("not written within the budget")
+	if err := o.Write(ctx, Change{Object: object("", "7"), Cost: 2}); err != nil {
+		t.Errorf("not written within the budget: %v", err)
 	}
 	cancel()
-	if o.Write(ctx, Change{Object: object("", "8"), Cost: 1}) || len(o.requests) != 1 {
-		t.Errorf("got %q", o.requests)
+	if err := o.Write(ctx, Change{Object: object("", "8"), Cost: 1}); err == nil || len(o.requests) != 1 {
+		t.Errorf("%v: got %q", err, o.requests)
 	}
+}
+
+// TestConfirm: nothing is requested unless it is confirmed, after the budget has allowed it.
+func TestConfirm(t *testing.T) {
+	o := newFixture(t, clusters, nil)
+	refused := errors.New("the lease names another replica")
+	o.Budget = rate.NewLimiter(rate.Every(time.Hour), 1)
+	confirmed := 0
+	o.Confirm = func(context.Context) error { confirmed++; return refused }
+	if err := o.Write(t.Context(), Change{Object: object("", "7"), Cost: 1}); !errors.Is(err, refused) || len(o.requests) > 0 {
+		t.Errorf("%v: got %q", err, o.requests)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := o.Write(ctx, Change{Object: object("", "7"), Cost: 1}); err == nil || confirmed != 1 {
+		t.Errorf("%v: asked %d times", err, confirmed)
+	}
+}
+
+// TestHangs: a request that is not answered ends.
+func TestHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newFixture(t, clusters, nil)
+		o.Confirm = func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if err := o.Write(t.Context(), Change{Object: object("", "7"), Cost: 1}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
