@@ -45,6 +45,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/serverdate"
 )
 
+// removalsEvery is how often it is stored that members of holds are gone: a follower loses nothing if it learns that late.
+const removalsEvery = 10 * time.Second
+
 // Config is what a Controller works with.
 type Config struct {
 	// Cluster reaches the cluster, Loopback this server itself, for the policies.
@@ -119,7 +122,7 @@ func New(c Config) (*Controller, error) {
 	t := tracker.New(memory.Config{
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
 		StartSuspended: c.StartSuspended, DefaultAccount: c.DefaultServiceAccount, RequireAccount: c.RequireServiceAccount,
-		Identity: c.Instance,
+		Identity: c.Instance, RemovalsEvery: removalsEvery,
 	}, now.Now)
 	out := &Controller{config: c, cluster: cluster, dated: dating, replica: t}
 	if out.kinds, err = newFollower(c, dating, objects, policies.GcV1alpha1(), t, now, out.wentBack); err != nil {

@@ -97,11 +97,9 @@ func TestResourcesOfAnAdoptedHold(t *testing.T) {
 		w.upsert(testbuilders.Pod(n).Failed(w.now.Add(-time.Hour)).Fact())
 	}
 	w.upsert(jobs(time.Hour, names("job-", 4)...)...)
-	r := w.consistentRead()
-	r.ServerTime = w.now.Add(time.Hour)
-	w.ConfirmFresh(r, w.now)
 	w.listCovered()
 	w.policy(rules(2, "10m"))
+	w.doubt(w.now)
 	all, _ := w.Holds(rules(2, "10m").Obj())
 	for who, holds := range map[string][]gc.PolicyHold{"the report": w.report("p").Holds, "HoldsOf": all} {
 		if len(holds) != 1 || !slices.Equal(holds[0].Resources, []string{gc.ResourceJobs, gc.ResourcePods}) {

@@ -138,3 +138,22 @@ func TestPromisedTimes(t *testing.T) {
 		t.Errorf("a watch may be silent for %s; the documentation promises 90 s, and a bookmark comes every minute", freshness.StaleAfter)
 	}
 }
+
+// TestClocksThatDifferAssessNothing: by a wrong clock, other objects are due. So changes wait until the clocks agree, and what they made due
+// waits for approval then.
+func TestClocksThatDifferAssessNothing(t *testing.T) {
+	of := func(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("p").Default(ttl).Generation(generation)
+	}
+	w := newWorld(t, of("1h", 1))
+	w.Config.HoldAbove = 2
+	w.upsert(jobs(30*time.Minute, names("job-", 4)...)...)
+	w.doubt(w.now)
+	w.policy(of("10m", 2))
+	if holds := w.report("p").Holds; len(holds) != 0 {
+		t.Errorf("while clocks differ, there are holds: %+v", holds)
+	}
+	w.confirmFresh()
+	w.oneHold("p", 4)
+	w.takes()
+}

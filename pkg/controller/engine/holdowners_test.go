@@ -129,6 +129,9 @@ func TestAReassignedHoldIsJoined(t *testing.T) {
 				w.doubt(w.now)
 			}
 			w.removePolicy(z)
+			if doubt { // Only then is the change assessed.
+				w.confirmFresh()
+			}
 			joined := w.oneHold("c", 8)
 			if joined.ID == own || joined.ID == gone || joined.Policy != "" {
 				t.Errorf("the joined hold is %+v", joined)

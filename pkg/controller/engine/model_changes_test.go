@@ -51,8 +51,12 @@ func (c simChange) in(e *simulation, namespace string) []types.UID {
 	return out
 }
 
-// changed is called after people changed something, and assesses what the change made due.
+// changed is called after people changed something, and assesses what the change made due. The engines do so only while clocks agree.
 func (e *simulation) changed(c simChange) {
+	if e.clockInDoubt {
+		e.clockInDoubt = false
+		e.read()
+	}
 	e.cover()
 	e.assess(c)
 }

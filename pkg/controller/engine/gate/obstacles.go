@@ -6,6 +6,8 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
@@ -78,8 +80,9 @@ func (g *Gate) notAssessed(r request) (policy.Reason, string) {
 	if r.rec.Clearance != memory.Uncleared || len(ns.Changes) == 0 && !ns.WaitsElsewhere && !g.comparing(ns) {
 		return "", ""
 	}
-	for name, why := range g.failed {
-		return policy.ReasonUnobserved, fmt.Sprintf("Winnow cannot store %s: %s", name, why)
+	if len(g.failed) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(g.failed)))
+		return policy.ReasonUnobserved, fmt.Sprintf("Winnow cannot store %s: %s", first, g.failed[first])
 	}
 	if ns.Assessed {
 		return policy.ReasonUnobserved, "Winnow is storing what it has assessed"

@@ -40,8 +40,6 @@ const (
 	sendMost = 10
 	// sendAgainAfter is how long a written object may take to be reported.
 	sendAgainAfter = 10 * time.Second
-	// lessEvery is how often objects are written only because something was removed.
-	lessEvery = 10 * time.Second
 )
 
 // AssessmentsToStore returns the objects to write next. An object without contents must be deleted, and one without a resource version
@@ -54,7 +52,7 @@ func (g *Gate) AssessmentsToStore(now time.Time) []*assessment.Object {
 	if !g.announced {
 		return g.send(nil, g.leader(), now)
 	}
-	less := now.Sub(g.lessAt) >= lessEvery
+	less := now.Sub(g.lessAt) >= g.Config.RemovalsEvery
 	if less {
 		g.lessAt = now
 	}
@@ -273,7 +271,7 @@ func sizeOfWatermark(w *assessment.Namespace) int {
 // Expire touches the objects whose timers have ended; see Decider.Expire. The leader also looks whether members were removed, or whether an
 // object must be written again.
 func (g *Gate) Expire(now time.Time) (more bool) {
-	if !g.alone() && !g.Following && (len(g.sent) > 0 || now.Sub(g.lessAt) >= lessEvery) {
+	if !g.alone() && !g.Following && (len(g.sent) > 0 || now.Sub(g.lessAt) >= g.Config.RemovalsEvery) {
 		g.Effects.Unstored = true
 	}
 	return g.Decider.Expire(now)

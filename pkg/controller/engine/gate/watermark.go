@@ -181,6 +181,9 @@ func (g *Gate) comparing(ns *memory.Namespace) bool {
 	return !g.alone() && (!g.comparable || g.Touched.Comparing.Has(ns))
 }
 
+// Comparing reports whether it is not known yet if changes are pending in any of the namespaces.
+func (g *Gate) Comparing(all []*memory.Namespace) bool { return slices.ContainsFunc(all, g.comparing) }
+
 // CompareNamespaces finds out in which namespaces changes are pending, until the budget is spent.
 func (g *Gate) CompareNamespaces(now time.Time) {
 	for ns := range g.Touched.Comparing {

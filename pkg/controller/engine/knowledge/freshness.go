@@ -54,6 +54,7 @@ func (k *Knowledge) DoubtClocks() {
 // CompareClocks compares the clock of the API server, which is date in the answer to a request that began before now, with the clock here.
 func (k *Knowledge) CompareClocks(date, began, now time.Time) {
 	if k.Fresh.CompareClocks(date, began, now) {
+		k.Touched.Assessable = true // Changes wait until a doubt ends.
 		k.TouchAll()
 	}
 }

@@ -5,6 +5,7 @@ package memory
 
 import (
 	"iter"
+	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
@@ -28,6 +29,8 @@ type Config struct {
 	RequireAccount bool
 	// Identity names this replica in stored assessments. If it is empty, nothing is stored, and what this engine assesses counts at once.
 	Identity string
+	// RemovalsEvery is how often it is stored that members of holds were removed, where nothing else has to be stored; zero for at once.
+	RemovalsEvery time.Duration
 	// AssumeRights says that an account has every right that is not known to be missing.
 	AssumeRights bool
 	// Spent adds work to the current call, and reports whether the budget of the call is spent, so that it must return. The work for an

@@ -123,7 +123,7 @@ func (r *random) needLeader(t *rapid.T) *replica {
 }
 
 func (r *random) start() {
-	r.replicas = append(r.replicas, startReplica(r.store, memory.Config{HoldAbove: holdAbove, HoldAboveTotal: -1}, false))
+	r.replicas = append(r.replicas, startReplica(r.store, memory.Config{HoldAbove: holdAbove, HoldAboveTotal: -1, RemovalsEvery: 10 * time.Second}, false))
 }
 
 // lead makes another replica the leader. What the one before was about to write may still arrive.

@@ -23,7 +23,7 @@ import (
 // to update their output.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		s := &script{store: newStore(), replicas: map[string]*replica{}, config: memory.Config{HoldAbove: -1, HoldAboveTotal: -1}}
+		s := &script{store: newStore(), replicas: map[string]*replica{}, config: memory.Config{HoldAbove: -1, HoldAboveTotal: -1, RemovalsEvery: 10 * time.Second}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.T, s.TestData = t, d
 			return s.run()

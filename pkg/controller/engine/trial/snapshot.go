@@ -104,7 +104,7 @@ func (s *Snapshot) copyAll(now time.Time) memory.Reading {
 			noteMissing(s.from, s, ns, s.needs[ns])
 			s.Quotas = slices.AppendSeq(s.Quotas, maps.Values(s.from.Quotas.ByNamespace[ns.Name]))
 		}
-		s.Cut = s.full
+		s.Cut = s.full || s.from.Comparing(namespaces)
 	}
 }
 
@@ -217,6 +217,9 @@ func (s *Snapshot) copyNamespace(ns *memory.Namespace, now time.Time) {
 		c.Policies = append(c.Policies, copyPolicy(s.Engine, ps))
 	}
 	s.Engine.Derive(c, now)
+	if len(c.Changes) > 0 { // The copy assesses them, whether or not the original may.
+		s.Engine.MarkPending(c)
+	}
 }
 
 // AddUsages adds the usages of objects that were listed for the snapshot.
