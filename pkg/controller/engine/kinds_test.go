@@ -174,6 +174,44 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 	w.forgotten()
 }
 
+// TestResourcesThatControlEachOther: resources that control each other's objects are covered only as long as they control an object that
+// policies name, and not in turns for ever.
+func TestResourcesThatControlEachOther(t *testing.T) {
+	const batches = "batches.example.com"
+	w := newWorld(t, testbuilders.Policy("p").Default("1h"))
+	kind := func(resource, name string) *kinds.Kind {
+		gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: name}
+		return &kinds.Kind{Resource: resource, GroupVersionKind: gvk, Finishes: true}
+	}
+	for _, k := range []*kinds.Kind{kind(runs, "Run"), kind(batches, "Batch")} {
+		w.SetKinds(w.Kinds().With(k), w.now)
+		w.StartObserving(k)
+	}
+	custom := func(resource, name, by string) *lifecycle.Fact {
+		return &lifecycle.Fact{
+			Resource: resource, Namespace: testbuilders.Home, Name: name, UID: testbuilders.UID(name),
+			Controller: &lifecycle.Owner{GroupKind: schema.GroupKind{Group: "example.com", Kind: by}, Name: "any", UID: testbuilders.UID("any")},
+		}
+	}
+	w.upsert(testbuilders.Job("job").ControlledBy("example.com/v1", "Run", "run").Fact())
+	w.upsert(custom(runs, "run", "Batch"))
+	w.upsert(custom(batches, "batch", "Run"))
+	for _, resource := range []string{runs, batches} {
+		if w.Coverage()[resource] == nil {
+			t.Errorf("%s are not covered", resource)
+		}
+	}
+	w.removed("job")
+	w.policy(testbuilders.Policy("p").Default("2h").Generation(2))
+	w.upsert(testbuilders.Pod("pod").ControlledBy("example.com/v1", "None", "none").Fact())
+	w.policy(testbuilders.Policy("p").Rules(testbuilders.Rule("pods", "2h").For(gc.ResourcePods)).Generation(3))
+	for _, resource := range []string{runs, batches} {
+		if covering := w.Coverage()[resource]; covering != nil {
+			t.Errorf("%s are still covered: %v", resource, covering)
+		}
+	}
+}
+
 // customRuns is the kind of a custom resource, with a lifecycle or without one.
 func customRuns(t *testing.T, finishes bool) *kinds.Kind {
 	t.Helper()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -42,9 +41,9 @@ type Namespace struct {
 	// many conditions, or conditions that cost too much together.
 	Conditions map[string]*lifecycle.Conditions
 	OverLimit  sets.Set[string]
-	// Named are the resources that policies name. Owners counts the records by the kind of their controller.
+	// Named are the resources that policies name. Owners counts the records by their resource and the kind of their controller.
 	Named  sets.Set[string]
-	Owners map[schema.GroupKind]int
+	Owners map[Control]int
 
 	Records       []*Record
 	dueCount      int // how many records are due
@@ -100,7 +99,7 @@ func (m *Memory) Namespace(name string) *Namespace {
 	if !ok {
 		ns = &Namespace{
 			Name: name, Pools: map[PoolKey]*Pool{}, Covered: map[string]Covering{},
-			Listed: map[string]Covering{}, Merges: map[*Merge]bool{}, Owners: map[schema.GroupKind]int{},
+			Listed: map[string]Covering{}, Merges: map[*Merge]bool{}, Owners: map[Control]int{},
 			FormerHoldAbove: policy.NoHoldAbove, Derived: Derived{Bounds: policy.NoBounds},
 		}
 		m.Namespaces[name] = ns

@@ -4,6 +4,7 @@
 package memory
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -76,6 +77,12 @@ func (m *Memory) Finisher(owner *lifecycle.Owner) lifecycle.Finisher {
 // CronJob implements lifecycle.Owners.
 func (m *Memory) CronJob(uid types.UID) *lifecycle.CronJob { return m.CronJobs[uid] }
 
+// Control says that objects of a resource are controlled by objects of a kind.
+type Control struct {
+	Resource string
+	By       schema.GroupKind
+}
+
 // Link adds the record to the dependents of its controller.
 func (m *Memory) Link(rec *Record) {
 	c := rec.Controller
@@ -86,7 +93,7 @@ func (m *Memory) Link(rec *Record) {
 		m.Dependents[c.UID] = sets.New[*Record]()
 	}
 	m.Dependents[c.UID].Insert(rec)
-	rec.NS.Owners[c.GroupKind]++
+	rec.NS.Owners[Control{rec.Resource, c.GroupKind}]++
 }
 
 // Unlink removes the record from the dependents of its controller.
@@ -95,8 +102,9 @@ func (m *Memory) Unlink(rec *Record) {
 	if c == nil {
 		return
 	}
-	if rec.NS.Owners[c.GroupKind]--; rec.NS.Owners[c.GroupKind] == 0 {
-		delete(rec.NS.Owners, c.GroupKind)
+	control := Control{rec.Resource, c.GroupKind}
+	if rec.NS.Owners[control]--; rec.NS.Owners[control] == 0 {
+		delete(rec.NS.Owners, control)
 	}
 	siblings := m.Dependents[c.UID]
 	siblings.Delete(rec)

@@ -30,8 +30,8 @@ func (s *Scope) StartObserving(k *kinds.Kind) {
 // DependsOn returns the resources that are covered in the namespace, and the resources of a table that control its objects.
 func DependsOn(ns *memory.Namespace, t *kinds.Table) sets.Set[string] {
 	out := sets.KeySet(ns.Covered)
-	for kind := range ns.Owners {
-		if k := t.ForOwner(kind); k != nil {
+	for control := range ns.Owners {
+		if k := t.ForOwner(control.By); k != nil {
 			out.Insert(k.Resource)
 		}
 	}
@@ -54,13 +54,7 @@ func (s *Scope) NamedResources() sets.Set[string] {
 func (s *Scope) UpdateCoverage(ns *memory.Namespace, named sets.Set[string]) {
 	ns.Named = named
 	resources := sets.New(s.Table.WithOwners(named.UnsortedList()...)...)
-	if len(named) > 0 {
-		for kind := range ns.Owners {
-			if k := s.Table.ForOwner(kind); k != nil && k.DecidesAsOwner() {
-				resources.Insert(k.Resource)
-			}
-		}
-	}
+	s.addOwners(ns, resources)
 	if ns.DeadlinesSet > 0 {
 		resources.Insert(gc.ResourceJobs)
 	}
@@ -76,6 +70,24 @@ func (s *Scope) UpdateCoverage(ns *memory.Namespace, named sets.Set[string]) {
 		ns.Covered = covered
 		s.Touched.Uncovered.Insert(ns)
 		s.Effects.Coverage = true
+	}
+}
+
+// addOwners adds the resources that control objects of the resources, and what controls their objects in turn. What only its own objects
+// would add, as resources whose objects control each other, stays out.
+func (s *Scope) addOwners(ns *memory.Namespace, resources sets.Set[string]) {
+	for next := resources.UnsortedList(); len(next) > 0; {
+		resource := next[0]
+		next = next[1:]
+		for control := range ns.Owners {
+			if control.Resource != resource {
+				continue
+			}
+			if k := s.Table.ForOwner(control.By); k != nil && k.DecidesAsOwner() && !resources.Has(k.Resource) {
+				resources.Insert(k.Resource)
+				next = append(next, k.Resource)
+			}
+		}
 	}
 }
 
