@@ -91,8 +91,7 @@ func (e *Engine) replace(rec *memory.Record, compact *facts.Compact) {
 	e.Unlink(rec)
 	e.CountFirstSeen(rec, false)
 	if !rec.FinishedAt().Equal(compact.FinishedAt()) {
-		e.Leave(rec) // Pools and queues order records by finish time, so rec must be inserted again.
-		e.Queue.Remove(&rec.NS.Queue, rec)
+		e.Queue.Remove(&rec.NS.Queue, rec) // Its order depends on the time. Pools keep the former one until the record is counted again.
 	}
 	rec.CountDeadlineSet(-1)
 	before := rec.Counted()
