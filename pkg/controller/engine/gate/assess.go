@@ -18,8 +18,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// AssessPending assesses the changes for which all objects are known. Only the leader does. While clocks are in doubt, none is assessed: by a
-// clock that is behind, an object that a change made due would not be due yet, and would become due later as if by time.
+// AssessPending assesses the changes for which all objects are known. Only the leader does. While clocks are in doubt, none is assessed: by
+// a clock that is behind, an object that a change made due would not be due yet, and would become due later as if by time.
 func (g *Gate) AssessPending(now time.Time) {
 	if g.Pending.Len() == 0 || !g.mayAssess() || !g.alone() && g.Fresh.ClockDoubt() != "" {
 		return
