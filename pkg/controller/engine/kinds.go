@@ -58,6 +58,7 @@ func (e *Engine) SetKinds(t *kinds.Table, now time.Time) {
 			e.UpdateCoverage(ns, ns.Named)
 		}
 	}
+	e.CompareAll()
 	e.Effects.Coverage = true // Reflectors of changed kinds start again.
 	e.Changed(all, now)
 }

@@ -121,6 +121,17 @@ func TestChangesWhileNoReplicaRuns(t *testing.T) {
 		"a selector changes": {
 			func(w *world) { w.clusterPolicy(team(1, "10m", "a")) }, func(w *world) { w.clusterPolicy(team(2, "10m", "none")) }, true,
 		},
+		"a protection ends": {
+			func(w *world) { w.namespace(testbuilders.Home, gc.LabelProtected, "true"); w.policy(ttlPolicy("10m", 1)) },
+			func(w *world) { w.namespace(testbuilders.Home) }, true,
+		},
+		"a stop ends": {
+			func(w *world) {
+				w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{SuspendAll: true}))
+				w.policy(ttlPolicy("10m", 1))
+			},
+			func(w *world) { w.clusterPolicy(guardrailPolicy(2, gc.Guardrails{})) }, true,
+		},
 		"it is changed back": {
 			p, func(w *world) { w.policy(ttlPolicy("10m", 2)); w.policy(ttlPolicy("1h", 3)) }, false,
 		},

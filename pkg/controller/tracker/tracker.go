@@ -34,7 +34,7 @@ type Tracker struct {
 	// locked is when the lock was taken. worked is how much work was done since the clock was last read.
 	locked time.Time
 	worked int
-	// due, coverage and work each contain a token while an effect of the engine is not received yet.
+	// Each channel contains a token while an effect of the engine is not received yet.
 	due, coverage, work, rereads, rights, unstored chan struct{}
 	conditions                                     atomic.Pointer[memory.Conditions]
 }

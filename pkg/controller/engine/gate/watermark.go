@@ -93,7 +93,8 @@ func (g *Gate) inputs(ns *memory.Namespace, titles bool) assessment.Inputs {
 	return in
 }
 
-// digestOfKinds returns a digest of how Winnow reads the objects of the resources that policies of a namespace name.
+// digestOfKinds returns a digest of how Winnow reads the objects of the resources that policies of a namespace name, and of the
+// ResourceLifecycles of all resources: any may control these objects.
 func (g *Gate) digestOfKinds(ns *memory.Namespace) string {
 	h := fnv.New64a()
 	write := func(s string) { _, _ = h.Write([]byte(s + "\n")) }
@@ -105,7 +106,18 @@ func (g *Gate) digestOfKinds(ns *memory.Namespace) string {
 			write(k.Source.ID)
 		}
 	}
+	for _, k := range g.Table.WithLifecycles() {
+		write(k.Resource)
+		write(k.Source.ID)
+	}
 	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+// CompareAll has all namespaces compared with their watermarks, because something has changed that any of them may depend on.
+func (g *Gate) CompareAll() {
+	for _, ns := range g.Namespaces {
+		g.compare(ns)
+	}
 }
 
 // compare has a namespace compared with its watermark.

@@ -39,7 +39,8 @@ type verdict struct {
 	// Due is set if policies and guardrails want the object deleted, for DeleteReason, even if something else prevents that. It is also set if
 	// a new deadline would end the object at once. Only SetDue changes it.
 	Due bool
-	// Clearance says whether a due record may be deleted in spite of changes. Only SetClearance changes it.
+	// Clearance says whether a due record may be deleted in spite of changes. Only Gate.SetClearance changes it, and what puts
+	// new records under holds and takes dropped ones from them.
 	Clearance    Clearance
 	DeleteReason reasonCode
 }

@@ -171,6 +171,17 @@ func (t *Table) Changed(before *Table) sets.Set[string] {
 	return out
 }
 
+// WithLifecycles returns the kinds that have a ResourceLifecycle, sorted by resource.
+func (t *Table) WithLifecycles() []*Kind {
+	var out []*Kind
+	for _, resource := range slices.Sorted(maps.Keys(t.kinds)) {
+		if k := t.kinds[resource]; k.Source.UID != "" {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // ForOwner returns the kind of an owner; nil if it is not in the table.
 func (t *Table) ForOwner(owner schema.GroupKind) *Kind { return t.owners[owner] }
 

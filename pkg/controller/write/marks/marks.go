@@ -17,7 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 )
 
-// Resource holds the marks. Each object is one engine.Marks.
+// Resource holds the marks. Each object is one memory.Marks.
 var Resource = schema.GroupVersionResource{Group: "internal.gc.winnow.dev", Version: "v1alpha1", Resource: "usagemarks"}
 
 const kind = "UsageMarks"
