@@ -88,6 +88,7 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 	}
 	switch {
 	case wasKnown:
+		ns.LabelsAt = freshness.ParseVersion(m.ResourceVersion)
 		e.RecordChange(ns, approval.Change{
 			ID: "namespace " + m.ResourceVersion, Text: fmt.Sprintf("a change of the labels of namespace %q", m.Name), Write: e.Writes + 1,
 		})

@@ -122,7 +122,10 @@ func TestChangesWhileNoReplicaRuns(t *testing.T) {
 			func(w *world) { w.clusterPolicy(team(1, "10m", "a")) }, func(w *world) { w.clusterPolicy(team(2, "10m", "none")) }, true,
 		},
 		"a protection ends": {
-			func(w *world) { w.namespace(testbuilders.Home, gc.LabelProtected, "true"); w.policy(ttlPolicy("10m", 1)) },
+			func(w *world) {
+				w.namespace(testbuilders.Home, gc.LabelProtected, "true")
+				w.policy(ttlPolicy("10m", 1))
+			},
 			func(w *world) { w.namespace(testbuilders.Home) }, true,
 		},
 		"a stop ends": {

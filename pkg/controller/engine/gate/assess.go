@@ -209,7 +209,7 @@ func (g *Gate) applyAssessment(b *batch, hold *approval.Hold, now time.Time) {
 		}
 	}
 	if b.Counted {
-		b.ns.Counts = append(b.ns.Counts, assessment.Count{At: now.UTC().Round(0), Objects: b.Objects, Policies: b.Reach})
+		b.ns.Counts = assessment.AddCount(b.ns.Counts, assessment.Count{At: now.UTC().Round(0), Objects: b.Objects, Policies: b.Reach})
 	}
 }
 

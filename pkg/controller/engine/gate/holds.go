@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -125,6 +126,7 @@ func newOwner(ns *memory.Namespace, h *approval.Hold) *policy.Policy {
 // CheckHolds updates the holds of the namespaces in holdsToCheck. It ends holds without members once it is certain that they have none, and
 // touches the objects that the holds kept.
 func (g *Gate) CheckHolds() {
+	maps.DeleteFunc(g.approved, func(ns *memory.Namespace, _ sets.Set[types.UID]) bool { return g.Complete(ns) })
 	if len(g.holdsToCheck) == 0 || !g.mayAssess() {
 		return
 	}
@@ -212,7 +214,7 @@ func (g *Gate) endHoldsIf(ends func(*memory.Namespace, *approval.Hold) bool) set
 			}
 			g.clearMembers(ns, h)
 			for _, uid := range g.members.Entries(holdIn{ns, h}) {
-				g.clearMember(uid)
+				g.clearMember(ns, uid)
 			}
 			g.unname(holdIn{ns, h})
 			ns.Holds[i] = nil

@@ -44,6 +44,10 @@ func (g *Gate) takeHolds(n int, all []assessment.Hold, own bool) {
 		g.joinNamedAgain()
 	}
 	for ns := range changed {
+		if g.announced { // The hold may have ended before this was reported.
+			ns.StaleClearances = true
+			g.holdsToCheck.Insert(ns)
+		}
 		g.endUnnamed(ns)
 		g.compare(ns)
 		g.Invalidate(ns)
@@ -79,7 +83,7 @@ func (g *Gate) takeHold(s *assessment.Hold) holdIn {
 	if owner := g.PolicyOf(ns, s.Owner); owner != nil && owner.Approves(s.ID) {
 		owner.Use(ns.Name, s.ID)
 		for _, uid := range s.Members {
-			g.clearMember(uid)
+			g.clearMember(ns, uid)
 		}
 		return holdIn{}
 	}
@@ -110,11 +114,16 @@ func (g *Gate) name(n int, uid types.UID, in holdIn) {
 	}
 }
 
-// clearMember clears a member of a hold that is approved, now or once its object is observed.
-func (g *Gate) clearMember(uid types.UID) {
+// clearMember clears a member of a hold that is approved, now or once its object is listed. An object that is unknown although all are listed
+// is gone, or no policy names it any more: if one does later, that is another change.
+func (g *Gate) clearMember(ns *memory.Namespace, uid types.UID) {
 	switch rec := g.Records.Get(uid); {
+	case rec == nil && !g.Complete(ns):
+		if g.approved[ns] == nil {
+			g.approved[ns] = sets.New[types.UID]()
+		}
+		g.approved[ns].Insert(uid)
 	case rec == nil:
-		g.approved.Insert(uid)
 	case rec.Due && rec.Clearance == memory.Uncleared:
 		g.SetClearance(rec, memory.Cleared)
 	}
@@ -122,8 +131,8 @@ func (g *Gate) clearMember(uid types.UID) {
 
 // JoinHold puts a new record under the hold that names it, or clears it if that hold was approved; nothing happens if there is none.
 func (g *Gate) JoinHold(rec *memory.Record) {
-	if g.approved.Has(rec.UID()) {
-		g.approved.Delete(rec.UID())
+	if g.approved[rec.NS].Has(rec.UID()) {
+		g.approved[rec.NS].Delete(rec.UID())
 		rec.Clearance = memory.Cleared
 	}
 	if in, _, ok := g.members.Group(rec.UID()); ok && in.Namespace == rec.NS && rec.Hold() != in.Hold {
@@ -167,6 +176,7 @@ func (g *Gate) endUnnamed(ns *memory.Namespace) {
 				}
 			}
 			ns.Holds[i] = nil
+			g.NoteEmpty(ns)
 		}
 	}
 }

@@ -13,6 +13,8 @@ func (g *Gate) ForgetEmpty() {
 		g.holdsToCheck.Delete(ns)
 		g.Touched.Comparing.Delete(ns)
 		g.entries.Remove(ns.Revision.UID)
+		delete(g.wanted, ns.Revision.UID)
+		delete(g.approved, ns)
 		g.PublishConditions(ns, nil)
 		delete(g.Namespaces, ns.Name)
 		if len(ns.Covered) > 0 {

@@ -41,8 +41,8 @@ type stored struct {
 	members *assessment.Shelf[holdIn]
 	// again are the holds that name a member of another hold too.
 	again map[types.UID][]*approval.Hold
-	// approved are members of holds that somebody has approved, and that are not observed yet.
-	approved sets.Set[types.UID]
+	// approved are members of holds that somebody has approved, in namespaces that are not listed yet.
+	approved map[*memory.Namespace]sets.Set[types.UID]
 
 	// term is the number of this leader, and announced says that it is stored.
 	term      uint64
@@ -68,7 +68,7 @@ func newStored() stored {
 		objects: map[string]*assessment.Object{}, unreadable: map[string]string{}, failed: map[string]string{}, seen: map[string]uint64{},
 		watermarks: map[types.UID]*assessment.Namespace{}, wanted: map[types.UID]*assessment.Namespace{},
 		entries: assessment.NewShelf[types.UID](maxEntries), members: assessment.NewShelf[holdIn](maxMembers),
-		again: map[types.UID][]*approval.Hold{}, approved: sets.New[types.UID](), outgoing: outgoing{sent: map[string]sent{}},
+		again: map[types.UID][]*approval.Hold{}, approved: map[*memory.Namespace]sets.Set[types.UID]{}, outgoing: outgoing{sent: map[string]sent{}},
 	}
 }
 
@@ -208,6 +208,8 @@ func (g *Gate) ForgetAssessments() {
 		clear(g.unreadable)
 		g.listed, g.comparable = false, false
 	})
+	g.members.TouchAll() // What the store has lost is written again.
+	g.entries.TouchAll()
 }
 
 // caughtUp reports whether memory is as new as what the writers of all stored objects knew. Resources that are not observed do not count.
@@ -303,9 +305,27 @@ func (g *Gate) takeLeader(c *assessment.Cluster) {
 		}
 	}
 	g.joinNamedAgain()
+	g.recordElsewhere()
 	g.members.TouchAll()
 	g.entries.TouchAll()
 	g.Touched.Assessable, g.Effects.Due = true, true
+}
+
+// recordElsewhere has objects assessed that waited until another leader had assessed a change of another namespace.
+func (g *Gate) recordElsewhere() {
+	for _, ns := range g.Namespaces {
+		if !ns.WaitsElsewhere {
+			continue
+		}
+		ns.WaitsElsewhere = false
+		for _, c := range ns.Ceilings {
+			for other := range c.Pending {
+				g.RecordUntraced(ns, other.Changes.Shown())
+			}
+		}
+		g.TouchHolds([]*memory.Namespace{ns})
+	}
+	g.TakeChanges()
 }
 
 // takeCounts takes over what earlier leaders have counted in a namespace.

@@ -231,7 +231,7 @@ func (g *Gate) namespacesToStore(less bool, now time.Time) (out []*assessment.Ob
 				g.compare(ns)
 			}
 			g.wanted[w.UID] = w
-			g.entries.Put(w.UID, w.UID, assessment.Size{Group: sizeOfWatermark(w)})
+			g.entries.Put(w.UID, w.UID, sizeOfWatermark(w))
 		}
 		if g.Spent(1) {
 			return nil, false
@@ -257,7 +257,7 @@ func (g *Gate) needed(w *assessment.Namespace) bool {
 }
 
 // sizeOfWatermark returns about how many bytes a watermark takes.
-func sizeOfWatermark(w *assessment.Namespace) int {
+func sizeOfWatermark(w *assessment.Namespace) assessment.Size {
 	n := 300 + 80*len(w.Quotas) + 64*len(w.Unlisted)
 	for i := range w.Policies {
 		n += 160 + len(w.Policies[i].Title) + len(w.Policies[i].Digest)
@@ -265,7 +265,7 @@ func sizeOfWatermark(w *assessment.Namespace) int {
 	for i := range w.Counts {
 		n += 80 + 40*len(w.Counts[i].Policies)
 	}
-	return n
+	return assessment.Size{Entry: n}
 }
 
 // Expire touches the objects whose timers have ended; see Decider.Expire. The leader also looks whether members were removed, or whether an

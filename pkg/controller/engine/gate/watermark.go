@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/assessment"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
@@ -35,7 +36,8 @@ func (g *Gate) watermark(ns *memory.Namespace, now time.Time) *assessment.Namesp
 	ns.Counts = slices.DeleteFunc(ns.Counts, func(c assessment.Count) bool { return !now.Before(c.At.Add(approval.WindowLength)) })
 	w := &assessment.Namespace{
 		Name: ns.Name, UID: ns.Revision.UID, Number: ns.Number, Inputs: g.inputs(ns, true), Counts: countsOf(ns),
-		HoldAbove: (*assessment.Limit)(&limit),
+		LabelsSeen: g.Versions[freshness.Namespaces.String()],
+		HoldAbove:  (*assessment.Limit)(&limit),
 	}
 	for resource, covering := range ns.Covered {
 		if g.Failing.Skipped.Has(resource) && ns.Listed[resource] != covering {
@@ -153,11 +155,20 @@ func (g *Gate) takeWatermarks(before, o *assessment.Object) {
 }
 
 func (g *Gate) takeWatermark(n int, w *assessment.Namespace) {
-	before := g.watermarks[w.UID]
+	before, ns := g.watermarks[w.UID], g.Namespaces[w.Name]
 	g.watermarks[w.UID] = w
+	if before != nil && reflect.DeepEqual(before, w) && (ns == nil || len(ns.Changes) == 0 && !g.comparing(ns)) {
+		if g.wanted[w.UID] == before {
+			g.wanted[w.UID] = w
+		}
+		if !g.announced {
+			g.entries.PutAt(n, w.UID, w.UID, sizeOfWatermark(w))
+		}
+		return // It was written along with another one.
+	}
 	if !g.announced {
-		g.entries.PutAt(n, w.UID, w.UID, assessment.Size{Group: sizeOfWatermark(w)})
-		if ns := g.Namespaces[w.Name]; ns != nil && before != nil && w.Number > before.Number {
+		g.entries.PutAt(n, w.UID, w.UID, sizeOfWatermark(w))
+		if ns != nil && before != nil && w.Number > before.Number {
 			ns.Untraced = false
 		}
 	} else if mine := g.wanted[w.UID]; mine != nil && reflect.DeepEqual(mine, w) {
@@ -224,6 +235,8 @@ func (g *Gate) contains(w *assessment.Namespace, ns *memory.Namespace) bool {
 	switch {
 	case w == nil, w.UID != ns.Revision.UID, ns.Untraced:
 		return false
+	case w.LabelsSeen < ns.LabelsAt, g.announced && len(ns.Changes) > 0 && !ns.Assessed:
+		return false // What has changed may have been undone before anything was assessed.
 	case g.announced && (w.Number != ns.Number || g.wanted[w.UID] != w):
 		return false // A leader takes no watermark from another one.
 	case ns.Holds.Find(func(h *approval.Hold) bool { return h.Number > w.Number }) != nil:
@@ -240,6 +253,9 @@ func (g *Gate) endChanges(ns *memory.Namespace, w *assessment.Namespace) {
 	if ns.FormerHoldAbove = policy.NoHoldAbove; w != nil {
 		ns.FormerHoldAbove = limitOf(w)
 	}
+	if g.announced && len(ns.PolicyUIDs) == 0 && w != nil { // If a policy comes back, what is due is due by the change.
+		g.forgetWatermark(ns)
+	}
 	ceilings := slices.Concat(ns.Ceilings, ns.FormerCeilings)
 	if len(ns.Changes) > 0 {
 		g.ClearChanges(ns)
@@ -254,6 +270,17 @@ func (g *Gate) endChanges(ns *memory.Namespace, w *assessment.Namespace) {
 		if g.Following && len(c.Pending) == 0 {
 			g.endWaiting(c)
 		}
+	}
+}
+
+// forgetWatermark removes what is stored of the assessment of a namespace without policies.
+func (g *Gate) forgetWatermark(ns *memory.Namespace) {
+	uid := ns.Revision.UID
+	delete(g.wanted, uid)
+	if _, box, ok := g.entries.Group(uid); ok {
+		g.entries.Remove(uid)
+		g.entries.Box(box).Changed = true
+		g.Effects.Unstored = true
 	}
 }
 
@@ -289,8 +316,12 @@ func (g *Gate) recordDifferences(ns *memory.Namespace, w *assessment.Namespace, 
 	}
 	in := g.inputs(ns, false)
 	for _, p := range in.Policies {
-		if was := left[p.UID]; was.Generation != p.Generation || was.Digest != p.Digest {
-			g.RecordChange(ns, memory.ChangeOf(g.PolicyOf(ns, p.UID), false))
+		if was, known := left[p.UID]; was.Generation != p.Generation || was.Digest != p.Digest {
+			c := memory.ChangeOf(g.PolicyOf(ns, p.UID), false)
+			if !known || was.Generation == p.Generation { // The generation may have been assessed and approved here before.
+				c.ID, c.Write = fmt.Sprintf("%s after assessment %d of %s", c.ID, w.Number, ns.Revision.UID), g.Writes+1
+			}
+			g.RecordChange(ns, c)
 		}
 		delete(left, p.UID)
 	}

@@ -66,7 +66,7 @@ func (k *Knowledge) ForgetStore(now time.Time) {
 			k.Anew.Insert(resource)
 		}
 		clear(ns.Listed)
-		ns.Marks = nil
+		ns.Marks, ns.LabelsAt = nil, 0
 		if ns.Known {
 			k.RecordUntraced(ns, approval.Change{
 				ID: fmt.Sprint("store at ", now.UnixNano()), Wide: true, Text: "the store of the cluster, which went back to an earlier state,",

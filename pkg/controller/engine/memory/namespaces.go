@@ -65,6 +65,9 @@ type Namespace struct {
 	// the inputs of an assessment shows one of the changes.
 	Number             uint64
 	Assessed, Untraced bool
+	// LabelsAt is the resource version of the namespace that changed last which policies apply. What was assessed before says nothing about
+	// that change, even if it has been undone since.
+	LabelsAt uint64
 	// WaitsElsewhere says that objects wait because of a change in another namespace, which the leader will assess.
 	WaitsElsewhere bool
 	// KeepsLimit says that FormerHoldAbove still applies after the last assessment, because a policy is suspended.

@@ -70,6 +70,8 @@ type Namespace struct {
 	// Number counts the assessments of the namespace.
 	Number uint64 `json:"number"`
 	Inputs
+	// LabelsSeen is the newest resource version of a namespace that the assessment knew.
+	LabelsSeen uint64 `json:"labelsSeen,omitempty"`
 	// Unlisted are the resources that could not be listed.
 	Unlisted []string `json:"unlisted,omitempty"`
 	// HoldAbove is the strictest limit that has applied since a change that is not fully assessed, because a policy is suspended; or else
@@ -120,6 +122,17 @@ type Count struct {
 	At       time.Time   `json:"at"`
 	Objects  int         `json:"objects"`
 	Policies []types.UID `json:"policies,omitempty"`
+}
+
+// AddCount adds a count. Counts of the same minute become one, so that frequent changes need no more room.
+func AddCount(all []Count, c Count) []Count {
+	for i := range all {
+		if same := &all[i]; same.At.Truncate(time.Minute).Equal(c.At.Truncate(time.Minute)) && slices.Equal(same.Policies, c.Policies) {
+			same.At, same.Objects = c.At, same.Objects+c.Objects
+			return all
+		}
+	}
+	return append(all, c)
 }
 
 // Cluster says who leads. Term counts the leaders. Holds is how many objects of holds there are: if one is missing, somebody has deleted
