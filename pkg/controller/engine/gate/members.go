@@ -26,7 +26,7 @@ func (g *Gate) takeHolds(n int, all []assessment.Hold, own bool) {
 			changed.Insert(in.Namespace)
 			for _, uid := range all[i].Members {
 				if _, twice := named[uid]; twice {
-					g.again[uid] = append(g.again[uid], in.Hold)
+					g.nameAgain(uid, in)
 				} else {
 					named[uid] = in
 				}
@@ -104,13 +104,20 @@ func (g *Gate) takeHold(s *assessment.Hold) holdIn {
 // name takes in that a stored hold names an object. If another one names it too, it waits for both.
 func (g *Gate) name(n int, uid types.UID, in holdIn) {
 	if first, _, ok := g.members.Group(uid); ok && first != in {
-		g.again[uid] = append(g.again[uid], in.Hold)
+		g.nameAgain(uid, in)
 		return
 	} else if !ok || !g.announced {
 		g.members.PutAt(n, uid, in, sizeOf(in.Hold))
 	}
 	if rec := g.Records.Get(uid); rec != nil {
 		g.JoinHold(rec)
+	}
+}
+
+// nameAgain notes that another hold names a member too.
+func (g *Gate) nameAgain(uid types.UID, in holdIn) {
+	if !slices.Contains(g.again[uid], in) {
+		g.again[uid] = append(g.again[uid], in)
 	}
 }
 
@@ -145,25 +152,33 @@ func (g *Gate) release(uid types.UID) {
 	if _, _, named := g.members.Group(uid); named {
 		return
 	}
-	rec := g.Records.Get(uid)
-	if rec == nil || rec.Hold() == nil {
-		delete(g.again, uid)
-		return
+	if rec := g.Records.Get(uid); rec != nil && rec.Hold() != nil {
+		g.releaseTo(rec, memory.Uncleared)
+	} else if in, ok := g.nextNaming(uid, holdIn{}); ok {
+		g.members.Put(uid, in, sizeOf(in.Hold))
 	}
-	g.releaseTo(rec, memory.Uncleared)
+}
+
+// nextNaming returns another hold than before that names a member too, and forgets that it does; false if there is none.
+func (g *Gate) nextNaming(uid types.UID, before holdIn) (in holdIn, ok bool) {
+	others := slices.DeleteFunc(g.again[uid], func(in holdIn) bool { return in == before || !slices.Contains(in.Holds, in.Hold) })
+	if len(others) == 0 {
+		delete(g.again, uid)
+		return holdIn{}, false
+	}
+	if g.again[uid] = others[1:]; len(others) == 1 {
+		delete(g.again, uid)
+	}
+	return others[0], true
 }
 
 // releaseTo takes a record from its hold, and puts it under another one if that names it too.
 func (g *Gate) releaseTo(rec *memory.Record, to memory.Clearance) {
-	before := rec.Hold()
-	others := slices.DeleteFunc(g.again[rec.UID()], func(h *approval.Hold) bool { return h == before || !slices.Contains(rec.NS.Holds, h) })
-	if len(others) == 0 {
-		delete(g.again, rec.UID())
+	if in, ok := g.nextNaming(rec.UID(), holdIn{rec.NS, rec.Hold()}); ok {
+		g.addMember(rec, in.Hold)
+	} else {
 		g.SetClearance(rec, to)
-		return
 	}
-	g.again[rec.UID()] = others[1:]
-	g.addMember(rec, others[0])
 }
 
 // endUnnamed ends the holds of a namespace whose members are all released, on a replica that follows.
@@ -186,9 +201,9 @@ func (g *Gate) joinNamedAgain() {
 	for uid, others := range g.again {
 		delete(g.again, uid)
 		in, _, ok := g.members.Group(uid)
-		for _, h := range others {
-			if ok && h != in.Hold && slices.Contains(in.Holds, h) {
-				g.joinHolds(in.Namespace, in.Hold, h)
+		for _, other := range others {
+			if ok && other.Hold != in.Hold && slices.Contains(in.Holds, other.Hold) {
+				g.joinHolds(in.Namespace, in.Hold, other.Hold)
 			}
 		}
 	}

@@ -90,6 +90,9 @@ func (g *Gate) notAssessed(r request) (policy.Reason, string) {
 	if g.Unlisted(ns) == "" && !g.Leads() {
 		return policy.ReasonUnobserved, "the replica that leads has not stored yet what it has assessed"
 	}
+	if resource := g.behind(); resource != "" && g.Unlisted(ns) == "" {
+		return policy.ReasonUnobserved, fmt.Sprintf("Winnow has not seen yet all that the replica before knew of %s", resource)
+	}
 	return policy.ReasonUnobserved, g.WhyNotAssessed(ns)
 }
 

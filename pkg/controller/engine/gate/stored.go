@@ -40,7 +40,7 @@ type stored struct {
 	entries *assessment.Shelf[types.UID]
 	members *assessment.Shelf[holdIn]
 	// again are the holds that name a member of another hold too.
-	again map[types.UID][]*approval.Hold
+	again map[types.UID][]holdIn
 	// approved are members of holds that somebody has approved, in namespaces that are not listed yet.
 	approved map[*memory.Namespace]sets.Set[types.UID]
 
@@ -68,7 +68,7 @@ func newStored() stored {
 		objects: map[string]*assessment.Object{}, unreadable: map[string]string{}, failed: map[string]string{}, seen: map[string]uint64{},
 		watermarks: map[types.UID]*assessment.Namespace{}, wanted: map[types.UID]*assessment.Namespace{},
 		entries: assessment.NewShelf[types.UID](maxEntries), members: assessment.NewShelf[holdIn](maxMembers),
-		again: map[types.UID][]*approval.Hold{}, approved: map[*memory.Namespace]sets.Set[types.UID]{}, outgoing: outgoing{sent: map[string]sent{}},
+		again: map[types.UID][]holdIn{}, approved: map[*memory.Namespace]sets.Set[types.UID]{}, outgoing: outgoing{sent: map[string]sent{}},
 	}
 }
 
@@ -103,6 +103,9 @@ func (g *Gate) SetAssessment(o *assessment.Object, now time.Time) {
 			g.takeLeader(o.Cluster)
 		})
 	case o.Holds != nil:
+		if own && g.round != nil {
+			g.round.boxes.Delete(numberOf(o.Name))
+		}
 		g.takeHolds(numberOf(o.Name), o.Holds.Holds, own)
 	default:
 		g.takeWatermarks(before, o)
@@ -212,8 +215,9 @@ func (g *Gate) ForgetAssessments() {
 	g.entries.TouchAll()
 }
 
-// caughtUp reports whether memory is as new as what the writers of all stored objects knew. Resources that are not observed do not count.
-func (g *Gate) caughtUp() bool {
+// behind returns a resource of which memory is older than what the writer of a stored object knew; empty if there is none. Resources that
+// are not observed do not count.
+func (g *Gate) behind() string {
 	for resource, version := range g.seen {
 		known := max(g.Versions[resource], g.Reached[resource])
 		for _, c := range []freshness.Collection{freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces} {
@@ -222,16 +226,16 @@ func (g *Gate) caughtUp() bool {
 			}
 		}
 		if known > 0 && known < version && !g.Failing.Skipped.Has(resource) {
-			return false
+			return resource
 		}
 	}
-	return true
+	return ""
 }
 
 // ConfirmFresh compares a consistent read with memory; see Knowledge.ConfirmFresh. What is stored may have been written by a replica that
 // did not know yet that the store has gone back. Then no memory will ever be as new.
 func (g *Gate) ConfirmFresh(r freshness.ConsistentRead, now time.Time) (agrees bool) {
-	if len(g.seen) > 0 && !g.caughtUp() {
+	if g.behind() != "" {
 		read := map[string]string{
 			freshness.Policies.String(): r.Policies.Version, freshness.ClusterPolicies.String(): r.ClusterPolicies.Version,
 		}
@@ -249,7 +253,7 @@ func (g *Gate) ConfirmFresh(r freshness.ConsistentRead, now time.Time) (agrees b
 // mayAssess reports whether this replica may assess changes, and end holds without approval: it leads, and memory is not older than the
 // stored holds.
 func (g *Gate) mayAssess() bool {
-	return g.alone() || g.Leads() && g.WhyUnknown() == "" && g.comparable && g.caughtUp()
+	return g.alone() || g.Leads() && g.WhyUnknown() == "" && g.comparable && g.behind() == ""
 }
 
 // Lead tells the engine that this replica is the leader from now on. It deletes nothing before it is stored that it leads, because it knows

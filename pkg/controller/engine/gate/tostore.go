@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
@@ -24,10 +23,26 @@ type outgoing struct {
 	// joined are records that have become members of holds, and assessed the namespaces that were assessed, both since they were last placed.
 	joined   []*memory.Record
 	assessed []*memory.Namespace
+	// round is what is being stored now; nil if nothing is.
+	round *round
 	// sent are the objects that were returned to be written, and that no watch has reported since.
 	sent map[string]sent
 	// lessAt is when objects were last written only because something was removed.
 	lessAt time.Time
+}
+
+// round is what is stored together: the objects of holds that had changed when it began, and then what was assessed by then. What changes
+// meanwhile waits for the next round, or holds that change all the time would keep what is assessed elsewhere from being stored.
+type round struct {
+	less       bool          // boxes from which something was removed are written too
+	boxes      sets.Set[int] // whose holds are not stored yet
+	namespaces []assessed
+}
+
+// assessed is a namespace, and the number of its assessment.
+type assessed struct {
+	*memory.Namespace
+	number uint64
 }
 
 type sent struct {
@@ -52,19 +67,55 @@ func (g *Gate) AssessmentsToStore(now time.Time) []*assessment.Object {
 	if !g.announced {
 		return g.send(nil, g.leader(), now)
 	}
+	if g.round == nil && !g.beginRound(now) {
+		g.Effects.Unstored = true
+		return nil
+	}
+	out, done := g.holdsToStore(now)
+	if done && g.round.boxes.Len() == 0 {
+		if !g.leaderStored() {
+			return g.send(nil, g.leader(), now)
+		}
+		if out, done = g.namespacesToStore(now); done {
+			g.round = nil
+			done = !g.anyChanged()
+		}
+	}
+	g.Effects.Unstored = !done
+	return out
+}
+
+// beginRound places the new members of holds, and begins a round. It reports false if the budget is spent first.
+func (g *Gate) beginRound(now time.Time) bool {
+	for len(g.joined) > 0 {
+		rec := g.joined[0]
+		if g.joined = g.joined[1:]; rec.Hold() != nil && !rec.Removed() {
+			g.members.Put(rec.UID(), holdIn{rec.NS, rec.Hold()}, sizeOf(rec.Hold()))
+		}
+		if g.Spent(1) {
+			return false
+		}
+	}
 	less := now.Sub(g.lessAt) >= g.Config.RemovalsEvery
 	if less {
 		g.lessAt = now
 	}
-	out, done := g.holdsToStore(less, now)
-	if done && !g.sends(assessment.HoldsPrefix) {
-		if !g.leaderStored() {
-			return g.send(nil, g.leader(), now)
-		}
-		out, done = g.namespacesToStore(less, now)
+	g.round = &round{less: less, boxes: sets.New(changed(g.members, less)...)}
+	for _, ns := range g.assessed {
+		g.round.namespaces = append(g.round.namespaces, assessed{ns, ns.Number})
 	}
-	g.Effects.Unstored = !done
-	return out
+	g.assessed = nil
+	return true
+}
+
+// anyChanged reports whether the next round has anything to store.
+func (g *Gate) anyChanged() bool {
+	return len(g.joined)+len(g.assessed)+len(changed(g.members, false)) > 0
+}
+
+// changed returns the numbers of the boxes of a shelf that have changed, or from which something was removed if less is set.
+func changed[G comparable](s *assessment.Shelf[G], less bool) []int {
+	return slices.DeleteFunc(s.Numbers(), func(n int) bool { return !s.Box(n).Changed && (!s.Box(n).Less || !less) })
 }
 
 // giveUp has objects written again that no watch has reported for too long.
@@ -166,35 +217,30 @@ func (g *Gate) lost() bool {
 }
 
 // holdsToStore returns the objects of holds to write, as many as the budget allows, and whether these are all.
-func (g *Gate) holdsToStore(less bool, now time.Time) (out []*assessment.Object, done bool) {
-	for len(g.joined) > 0 {
-		rec := g.joined[0]
-		if g.joined = g.joined[1:]; rec.Hold() != nil && !rec.Removed() {
-			g.members.Put(rec.UID(), holdIn{rec.NS, rec.Hold()}, sizeOf(rec.Hold()))
+func (g *Gate) holdsToStore(now time.Time) (out []*assessment.Object, done bool) {
+	return toStore(g, g.members, assessment.HoldsPrefix, g.round.boxes.UnsortedList(), now, func(o *assessment.Object, n int) (stored bool) {
+		o.Holds = holdsOf(g.members.Box(n))
+		is := g.objects[o.Name]
+		if stored = is == nil && len(o.Holds.Holds) == 0 || is != nil && same(is, o); stored {
+			g.round.boxes.Delete(n)
 		}
-		if g.Spent(1) {
-			return nil, false
-		}
-	}
-	return toStore(g, g.members, assessment.HoldsPrefix, less, now, func(o *assessment.Object, b *assessment.Box[holdIn]) {
-		o.Holds = holdsOf(b)
+		return stored
 	})
 }
 
-// toStore returns the objects for the boxes of a shelf that have changed, as many as the budget allows, and whether these are all.
-func toStore[G comparable](g *Gate, s *assessment.Shelf[G], prefix string, less bool, now time.Time,
-	fill func(*assessment.Object, *assessment.Box[G]),
+// toStore returns the objects for some boxes of a shelf, as many as the budget allows, and whether these are all. fill fills an object, and
+// reports whether it is stored already.
+func toStore[G comparable](g *Gate, s *assessment.Shelf[G], prefix string, boxes []int, now time.Time,
+	fill func(o *assessment.Object, n int) (stored bool),
 ) (out []*assessment.Object, done bool) {
-	for _, n := range s.Numbers() {
+	for _, n := range slices.Sorted(slices.Values(boxes)) {
 		b := s.Box(n)
 		o := &assessment.Object{Name: fmt.Sprint(prefix, n)}
-		if _, busy := g.sent[o.Name]; busy || !b.Changed && (!b.Less || !less) {
+		if _, busy := g.sent[o.Name]; busy {
 			continue
 		}
 		b.Changed, b.Less = false, false
-		fill(o, b)
-		is := g.objects[o.Name]
-		if is == nil && len(b.Groups) == 0 || is != nil && same(is, o) {
+		if fill(o, n) {
 			continue
 		}
 		out = g.send(out, o, now)
@@ -221,14 +267,14 @@ func holdsOf(b *assessment.Box[holdIn]) *assessment.Holds {
 }
 
 // namespacesToStore returns the objects of namespaces to write, as many as the budget allows, and whether these are all.
-func (g *Gate) namespacesToStore(less bool, now time.Time) (out []*assessment.Object, done bool) {
-	for len(g.assessed) > 0 {
-		ns := g.assessed[0]
-		if g.assessed = g.assessed[1:]; ns.Assessed {
-			w := g.watermark(ns, now)
+func (g *Gate) namespacesToStore(now time.Time) (out []*assessment.Object, done bool) {
+	for len(g.round.namespaces) > 0 {
+		ns := g.round.namespaces[0]
+		if g.round.namespaces = g.round.namespaces[1:]; ns.Assessed && ns.Number == ns.number {
+			w := g.watermark(ns.Namespace, now)
 			if is := g.watermarks[w.UID]; is != nil && reflect.DeepEqual(is, w) { // Another leader has stored the same.
 				w = is
-				g.compare(ns)
+				g.compare(ns.Namespace)
 			}
 			g.wanted[w.UID] = w
 			g.entries.Put(w.UID, w.UID, sizeOfWatermark(w))
@@ -237,17 +283,22 @@ func (g *Gate) namespacesToStore(less bool, now time.Time) (out []*assessment.Ob
 			return nil, false
 		}
 	}
-	return toStore(g, g.entries, assessment.NamespacesPrefix, less, now, func(o *assessment.Object, b *assessment.Box[types.UID]) {
-		for _, uid := range slices.Sorted(maps.Keys(b.Groups)) {
-			w := g.wanted[uid]
-			if w == nil || !g.needed(w) {
-				delete(g.wanted, uid)
-				g.entries.Remove(uid)
-				continue
-			}
-			o.Namespaces = append(o.Namespaces, *w)
+	return toStore(g, g.entries, assessment.NamespacesPrefix, changed(g.entries, g.round.less), now, g.fillWatermarks)
+}
+
+// fillWatermarks fills an object with the watermarks of a box that are needed, and reports whether it is stored already.
+func (g *Gate) fillWatermarks(o *assessment.Object, n int) (stored bool) {
+	for _, uid := range slices.Sorted(maps.Keys(g.entries.Box(n).Groups)) {
+		w := g.wanted[uid]
+		if w == nil || !g.needed(w) {
+			delete(g.wanted, uid)
+			g.entries.Remove(uid)
+			continue
 		}
-	})
+		o.Namespaces = append(o.Namespaces, *w)
+	}
+	is := g.objects[o.Name]
+	return is == nil && len(o.Namespaces) == 0 || is != nil && same(is, o)
 }
 
 // needed reports whether the watermark of a namespace is needed: the namespace is there, and has policies.

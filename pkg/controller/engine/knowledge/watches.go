@@ -55,6 +55,8 @@ func (k *Knowledge) Unheard(resource string) {
 	k.Watches.Forget(resource)
 	delete(k.Failing.since, resource)
 	k.Failing.Skipped.Delete(resource)
+	delete(k.Versions, resource)
+	delete(k.Reached, resource)
 }
 
 // giveUp assesses the changes that wait for a resource once it has failed for long enough.

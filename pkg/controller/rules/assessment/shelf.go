@@ -51,14 +51,15 @@ func NewShelf[G comparable](maxEntries int) *Shelf[G] {
 // Size is the size of an entry in bytes, and what its group adds once in each box.
 type Size struct{ Entry, Group int }
 
-// Put places an entry in the first box with room, unless the entry is in its place already.
+// Put places an entry in the first box with room. An entry that is placed already stays in its box, even in another group, unless it has
+// grown: while it moved, a replica could read it in neither box.
 func (s *Shelf[G]) Put(uid types.UID, g G, size Size) {
 	at, placed := s.places[uid]
 	if placed && at.group == g && at.bytes >= size.Entry {
 		s.boxes[at.box].Changed = true
 		return
 	}
-	if s.Remove(uid); placed && s.fits(at.box, size) {
+	if s.Remove(uid); placed && (at.bytes >= size.Entry || s.fits(at.box, size)) {
 		s.PutAt(at.box, uid, g, size)
 	} else {
 		for !s.fits(s.room, size) {
