@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
 // These tests check which objects an approval covers.
@@ -106,4 +107,38 @@ func TestResourcesOfAnAdoptedHold(t *testing.T) {
 			t.Errorf("%s has %+v", who, holds)
 		}
 	}
+}
+
+// TestAnApprovalCoversWhatIsNamed: members of a hold that no policy names any more when the hold is approved are assessed if a later
+// generation names them again.
+func TestAnApprovalCoversWhatIsNamed(t *testing.T) {
+	rules := func(gen int64, resources ...string) *testbuilders.PolicyBuilder {
+		b := testbuilders.Policy("p").Generation(gen)
+		for _, r := range resources {
+			b = b.Rules(testbuilders.Rule(r, "10m").For(r))
+		}
+		return b
+	}
+	var pods []*lifecycle.Fact
+	for _, n := range names("pod-", 4) {
+		pods = append(pods, testbuilders.Pod(n).Failed(testbuilders.Now.Add(-time.Hour)).Fact())
+	}
+	w := newWorld(t, testbuilders.Policy("p").Default("never"))
+	w.Config.HoldAbove = 2
+	w.upsert(pods...)
+	w.upsert(jobs(time.Hour, names("job-", 4)...)...)
+	w.listCovered()
+	w.policy(rules(2, gc.ResourcePods, gc.ResourceJobs))
+	id := w.oneHold("p", 8).ID
+	w.policy(rules(3, gc.ResourceJobs))
+	w.policy(rules(3, gc.ResourceJobs).Annotated(gc.AnnotationApprovedHold, id))
+	w.confirmFresh()
+	w.takes(names("job-", 4)...)
+	w.removed(names("job-", 4)...)
+	w.observePolicy(rules(4, gc.ResourcePods, gc.ResourceJobs).Annotated(gc.AnnotationApprovedHold, id))
+	w.upsert(pods...)
+	w.listCovered()
+	w.confirmFresh()
+	w.takes()
+	w.oneHold("p", 4)
 }

@@ -73,3 +73,19 @@ func TestEncoding(t *testing.T) {
 		}
 	}
 }
+
+// TestAddCount: counts of the same minute and the same cluster policies become one.
+func TestAddCount(t *testing.T) {
+	at := func(d time.Duration) time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(d) }
+	var all []Count
+	for i, policies := range [][]types.UID{nil, nil, {"a"}, nil, {"a"}, {"a", "b"}} {
+		all = AddCount(all, Count{At: at(time.Duration(i) * 15 * time.Second), Objects: 1, Policies: policies})
+	}
+	want := []Count{
+		{At: at(45 * time.Second), Objects: 3}, {At: at(30 * time.Second), Objects: 1, Policies: []types.UID{"a"}},
+		{At: at(60 * time.Second), Objects: 1, Policies: []types.UID{"a"}}, {At: at(75 * time.Second), Objects: 1, Policies: []types.UID{"a", "b"}},
+	}
+	if !reflect.DeepEqual(all, want) {
+		t.Errorf("got %+v, want %+v", all, want)
+	}
+}

@@ -71,3 +71,17 @@ func TestShelfSaysWhatChanged(t *testing.T) {
 	s.TouchAll()
 	flags("ccc")
 }
+
+// TestShelfMovesWhatHasGrown: an entry that has grown leaves a box that is full, and one that has not grown stays, even in another group.
+func TestShelfMovesWhatHasGrown(t *testing.T) {
+	s := NewShelf[string](10)
+	for _, uid := range []types.UID{"a", "b", "c", "d"} {
+		s.Put(uid, string(uid), Size{Entry: MaxBytes / 4})
+	}
+	if s.Put("a", "other", Size{Entry: MaxBytes / 4}); boxOf(t, s, "a") != 0 {
+		t.Errorf("an entry of another group is in box %d", boxOf(t, s, "a"))
+	}
+	if s.Put("b", "b", Size{Entry: MaxBytes / 2}); boxOf(t, s, "b") == 0 {
+		t.Error("an entry that has grown is in a box without room")
+	}
+}
