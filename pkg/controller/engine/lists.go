@@ -69,7 +69,7 @@ func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact)
 		} else if rec != nil && compact.ResourceVersion < rec.ResourceVersion {
 			l.behind = append(l.behind, compact)
 		}
-		l.engine.Upsert(compact, now)
+		l.engine.upsert(compact, now)
 		if rec := l.engine.Records.Get(compact.UID()); rec != nil {
 			rec.Flags.Set(memory.Listed, true)
 		}
@@ -135,7 +135,7 @@ func (l *List) takeBehind(rv uint64, now time.Time) bool {
 		l.behind = l.behind[1:]
 		if rec := l.engine.Records.Get(compact.UID()); rec != nil && rec.ResourceVersion <= rv && rec.ResourceVersion > compact.ResourceVersion {
 			rec.SetBack()
-			l.engine.Upsert(compact, now)
+			l.engine.upsert(compact, now)
 		}
 		if l.engine.Spent(1) {
 			return false
@@ -203,7 +203,7 @@ func (e *Engine) BeginMerge(resource, name string) *Merge {
 func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact) {
 	for i, compact := range page {
 		if m.current() && !m.Gone.Has(compact.UID()) && (compact.ResourceVersion > m.AtLeast || m.engine.WaitsFor(compact)) {
-			m.engine.Upsert(compact, now)
+			m.engine.upsert(compact, now)
 		}
 		if m.engine.Spent(1) {
 			return page[i+1:]

@@ -11,10 +11,15 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
 
-// Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than the known one,
-// unless they add results of match conditions.
+// Upsert handles a new state of an object from a watch. It ignores objects that need not be observed, and states that are not newer than the
+// known one, unless they add results of match conditions.
 func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 	e.Saw(compact.Resource, compact.ResourceVersion)
+	e.upsert(compact, now)
+}
+
+// upsert is Upsert for a state that says nothing about other objects: from a list that has not ended, or in an answer of the API server.
+func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	ns, ok := e.Namespaces[compact.Namespace]
 	if !ok || !ns.Covers(compact.Resource) || e.Outdated.Has(compact.Resource) {
 		return

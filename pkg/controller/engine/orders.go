@@ -20,7 +20,7 @@ func (e *Engine) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) 
 	if rec == nil || rec.Removed() || read.UID != rec.UID() {
 		return nil, false
 	}
-	e.Turn(func() { e.Upsert(facts.Compress(read), now) }, now)
+	e.Turn(func() { e.upsert(facts.Compress(read), now) }, now)
 	if !rec.Extra.Retry.RecordRead(rec.ResourceVersion) {
 		dispatch.RecordResult(rec,
 			o,
@@ -40,6 +40,6 @@ func (e *Engine) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) 
 // for the watch.
 func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) {
 	if changed := e.EndOrder(o, result, now); changed != nil {
-		e.Upsert(facts.Compress(changed), now)
+		e.upsert(facts.Compress(changed), now)
 	}
 }
