@@ -98,6 +98,11 @@ func (g *Gate) takeHold(s *assessment.Hold) holdIn {
 	}
 	h.ID, h.Owner, h.Former, h.Total, h.Since, h.Why = s.ID, s.Owner, slices.Clone(s.Former), s.Total, s.Since, s.Why
 	h.Number, h.ListedBy = s.Number, nil
+	if g.announced && ns.Assessed && h.Number > ns.Number { // Another leader assessed it later.
+		ns.Assessed = false
+		g.MarkPending(ns)
+		g.Touched.Assessable = true
+	}
 	return holdIn{ns, h}
 }
 
@@ -247,6 +252,7 @@ func (g *Gate) unname(in holdIn) {
 		g.members.Remove(uid)
 	}
 	g.lessAt = time.Time{}
+	g.compare(in.Namespace) // Its number no longer says that a change is pending.
 	g.Effects.Unstored = g.Effects.Unstored || !g.Following
 }
 

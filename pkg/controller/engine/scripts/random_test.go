@@ -4,6 +4,7 @@
 package scripts_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,9 +34,10 @@ func TestReplicas(t *testing.T) {
 // holdAbove is how many objects a change may make due at once.
 const holdAbove = 2
 
+// Namespace a has a policy; a cluster policy selects namespace b by its labels.
 var (
 	ofA  = types.NamespacedName{Namespace: "a", Name: "p"}
-	ofB  = types.NamespacedName{Namespace: "b", Name: "p"}
+	ofB  = types.NamespacedName{Name: "b"}
 	ttls = map[string]time.Duration{"5m": 5 * time.Minute, "20m": 20 * time.Minute, "1h": time.Hour, "100h": 100 * time.Hour}
 )
 
@@ -49,6 +51,8 @@ type random struct {
 	changes  map[string][]*madeDue    // by namespace
 	due      sets.Set[types.UID]
 	approved sets.Set[types.UID]
+	selected bool // namespace b has the labels
+	labeled  []*madeDue
 }
 
 // write is a request that is under way. Its writer may have crashed since.
@@ -68,10 +72,10 @@ func newRandom() *random {
 		store: newStore(), ttl: map[string]time.Duration{}, changes: map[string][]*madeDue{}, due: sets.New[types.UID](),
 		approved: sets.New[types.UID](),
 	}
-	for _, name := range []types.NamespacedName{ofA, ofB} {
-		r.setNamespace(name.Namespace)
-		r.setTTL(name, "1h")
-	}
+	r.setNamespace("a")
+	r.setLabels(true)
+	r.setTTL(ofA, "1h")
+	r.setTTL(ofB, "1h")
 	r.start()
 	r.lead(0)
 	return r
@@ -82,6 +86,7 @@ func (r *random) run(t *rapid.T) {
 		"ttl": func(t *rapid.T) {
 			r.setTTL(drawPolicy(t), rapid.SampledFrom([]string{"5m", "20m", "1h", "100h"}).Draw(t, "ttl"))
 		},
+		"labels":      func(*rapid.T) { r.setLabels(!r.selected) },
 		"job":         r.job,
 		"job again":   r.job,
 		"time":        r.time,
@@ -122,7 +127,12 @@ func (r *random) needLeader(t *rapid.T) *replica {
 	return r.leader
 }
 
+// start starts a replica. It cannot know that labels came back before that, unless this was assessed.
 func (r *random) start() {
+	for _, c := range r.labeled {
+		c.few = true
+	}
+	r.labeled = nil
 	r.replicas = append(r.replicas, startReplica(r.store, memory.Config{HoldAbove: holdAbove, HoldAboveTotal: -1, RemovalsEvery: 10 * time.Second}, false))
 }
 
@@ -146,14 +156,36 @@ func (r *random) crash(t *rapid.T) {
 }
 
 func (r *random) setTTL(name types.NamespacedName, ttl string) {
-	if err := r.writeSpec(gc.KindCleanupPolicy, name, "ttlAfterFinished: "+ttl); err != nil {
+	kind, spec := gc.KindCleanupPolicy, "ttlAfterFinished: "+ttl
+	if name == ofB {
+		kind, spec = gc.KindClusterCleanupPolicy, spec+"\nmode: Enforce\nnamespaceSelector: {matchLabels: {env: test}}"
+	}
+	if err := r.writeSpec(kind, name, spec); err != nil {
 		panic(err)
 	}
-	r.ttl[name.Namespace] = ttls[ttl]
-	r.changes[name.Namespace] = append(r.changes[name.Namespace], &madeDue{
-		objects: r.becomeDue(name.Namespace).Difference(r.held()), deleted: sets.New[types.UID](),
-	})
+	r.ttl[namespaceOf(name)] = ttls[ttl]
+	r.changed(namespaceOf(name))
+}
+
+// setLabels has the cluster policy select namespace b, or not.
+func (r *random) setLabels(selected bool) {
+	if r.selected = selected; selected {
+		r.setNamespace("b", "env", "test")
+	} else {
+		r.setNamespace("b")
+	}
+	r.labeled = append(r.labeled, r.changed("b"))
+}
+
+// namespaceOf returns the namespace to which a policy applies.
+func namespaceOf(name types.NamespacedName) string { return cmp.Or(name.Namespace, name.Name) }
+
+// changed notes what a change has made due.
+func (r *random) changed(namespace string) *madeDue {
+	c := &madeDue{objects: r.becomeDue(namespace).Difference(r.held()), deleted: sets.New[types.UID]()}
+	r.changes[namespace] = append(r.changes[namespace], c)
 	r.shrink()
+	return c
 }
 
 // held returns the objects that are in a hold already, so that they do not count along with what another change makes due.
@@ -183,7 +215,7 @@ func (r *random) becomeDue(namespace string) sets.Set[types.UID] {
 		if name.Namespace != namespace {
 			continue
 		}
-		if r.now.Before(f.FinishedAt.Add(r.ttl[namespace])) {
+		if r.now.Before(f.FinishedAt.Add(r.ttl[namespace])) || namespace == "b" && !r.selected {
 			r.due.Delete(f.UID)
 		} else if !r.due.Has(f.UID) {
 			r.due.Insert(f.UID)
@@ -208,7 +240,7 @@ func (r *random) shrink() {
 }
 
 func (r *random) job(t *rapid.T) {
-	namespace := drawPolicy(t).Namespace
+	namespace := namespaceOf(drawPolicy(t))
 	age := rapid.SampledFrom([]time.Duration{0, 6 * time.Minute, 30 * time.Minute, 2 * time.Hour}).Draw(t, "age")
 	name := fmt.Sprint("job-", r.version)
 	b := testbuilders.Job(name).In(namespace).WithUID(types.UID(namespace + "-" + name))
@@ -238,8 +270,7 @@ func (r *random) pass(d time.Duration) {
 
 func (r *random) deliver(to *replica) {
 	if to.observed < len(r.events) {
-		to.Turn(func() { r.events[to.observed](to.Engine, r.now) }, r.now)
-		to.observed++
+		to.observe(r.store)
 	}
 }
 
@@ -304,7 +335,7 @@ func (r *random) approveOne(t *rapid.T) {
 	leader := r.needLeader(t)
 	name := drawPolicy(t)
 	for _, rep := range leader.reports() {
-		if rep.Namespace == name.Namespace && len(rep.Holds) > 0 {
+		if rep.Namespace == name.Namespace && rep.Name == name.Name && len(rep.Holds) > 0 {
 			r.approveHold(leader, name, rep.Holds)
 			return
 		}

@@ -52,8 +52,8 @@ func startReplica(s *store, c memory.Config, unlisted bool) *replica {
 
 // catchUp lets the replica observe everything, unless it lags, and settle it.
 func (r *replica) catchUp(s *store) {
-	for ; !r.lagging && r.observed < len(s.events); r.observed++ {
-		r.Turn(func() { s.events[r.observed](r.Engine, s.now) }, s.now)
+	for !r.lagging && r.observed < len(s.events) {
+		r.observe(s)
 		r.list(s)
 	}
 	for ; !r.lagging && r.told < len(s.told); r.told++ {
@@ -64,6 +64,14 @@ func (r *replica) catchUp(s *store) {
 		more = r.list(s)
 	}
 	for r.Step(s.now) {
+	}
+}
+
+// observe lets the replica observe the next event, and settle it: a replica that is behind takes two changes for one if the second undoes
+// the first.
+func (r *replica) observe(s *store) {
+	r.Turn(func() { s.events[r.observed](r.Engine, s.now) }, s.now)
+	for r.observed++; r.Step(s.now); {
 	}
 }
 
