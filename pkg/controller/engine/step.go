@@ -124,6 +124,7 @@ func (e *Engine) gate(now time.Time) {
 		e.AssessPending(now)
 	}
 	e.CheckHolds()
+	e.CompareNamespaces(now) // Those where a hold has ended.
 	e.forEachUntilSpent(e.Touched.Applying, func(ns *memory.Namespace) *int { return &ns.Unapplied }, func(rec *memory.Record) {
 		if len(rec.Previews()) > 0 || rec.ChangesDeadline() || rec.Due {
 			e.settle(rec, now)
