@@ -69,6 +69,13 @@ type Report struct {
 	ByNamespace []NamespaceGroups
 }
 
+// Mixed reports whether a hold has ended while the report was made: it counts objects as held for approval, and lists no hold. The next
+// leader would take objects that somebody has approved for objects that nobody has.
+func (r *Report) Mixed() bool {
+	return len(r.Holds) == 0 && r.UnlistedHolds == 0 &&
+		slices.ContainsFunc(r.HeldByReason, func(g Group) bool { return g.Reason == policy.ReasonHeld })
+}
+
 // NamespaceGroups groups the objects of a cluster policy in one namespace that are held, or not gone yet.
 type NamespaceGroups struct {
 	Namespace                      string

@@ -202,7 +202,7 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 		status := Of(&r, metav1.NewTime(w.Clock.Now()))
 		switch {
 		case apiequality.Semantic.DeepEqual(status, *r.Status):
-		case !countsDue && mayDelay(&status, r.Status):
+		case !countsDue && (r.Mixed() || mayDelay(&status, r.Status)):
 			delayed = true
 		default:
 			done = w.write(ctx, "status", func() error { return w.patch(ctx, r.Stored, &status) }) && done
