@@ -202,9 +202,7 @@ func TestResourcesThatControlEachOther(t *testing.T) {
 		}
 	}
 	w.removed("job")
-	w.policy(testbuilders.Policy("p").Default("2h").Generation(2))
-	w.upsert(testbuilders.Pod("pod").ControlledBy("example.com/v1", "None", "none").Fact())
-	w.policy(testbuilders.Policy("p").Rules(testbuilders.Rule("pods", "2h").For(gc.ResourcePods)).Generation(3))
+	w.policy(testbuilders.Policy("p").Rules(testbuilders.Rule("pods", "2h").For(gc.ResourcePods)).Generation(2))
 	for _, resource := range []string{runs, batches} {
 		if covering := w.Coverage()[resource]; covering != nil {
 			t.Errorf("%s are still covered: %v", resource, covering)

@@ -83,6 +83,16 @@ type Control struct {
 	By       schema.GroupKind
 }
 
+// ControlledBy reports whether objects of a kind control any object of the namespace.
+func (ns *Namespace) ControlledBy(kind schema.GroupKind) bool {
+	for control := range ns.Owners {
+		if control.By == kind {
+			return true
+		}
+	}
+	return false
+}
+
 // Link adds the record to the dependents of its controller.
 func (m *Memory) Link(rec *Record) {
 	c := rec.Controller

@@ -54,9 +54,11 @@ func (s *Scope) NamedResources() sets.Set[string] {
 func (s *Scope) UpdateCoverage(ns *memory.Namespace, named sets.Set[string]) {
 	ns.Named = named
 	resources := sets.New(s.Table.WithOwners(named.UnsortedList()...)...)
-	s.addOwners(ns, resources)
 	if ns.DeadlinesSet > 0 {
 		resources.Insert(gc.ResourceJobs)
+	}
+	if len(named) > 0 {
+		s.addOwners(ns, resources)
 	}
 	covered := make(map[string]memory.Covering, len(resources))
 	for resource := range resources {
@@ -76,16 +78,11 @@ func (s *Scope) UpdateCoverage(ns *memory.Namespace, named sets.Set[string]) {
 // addOwners adds the resources that control objects of the resources, and what controls their objects in turn. What only its own objects
 // would add, as resources whose objects control each other, stays out.
 func (s *Scope) addOwners(ns *memory.Namespace, resources sets.Set[string]) {
-	for next := resources.UnsortedList(); len(next) > 0; {
-		resource := next[0]
-		next = next[1:]
+	for before := -1; before < len(resources); {
+		before = len(resources)
 		for control := range ns.Owners {
-			if control.Resource != resource {
-				continue
-			}
-			if k := s.Table.ForOwner(control.By); k != nil && k.DecidesAsOwner() && !resources.Has(k.Resource) {
+			if k := s.Table.ForOwner(control.By); k != nil && k.DecidesAsOwner() && resources.Has(control.Resource) {
 				resources.Insert(k.Resource)
-				next = append(next, k.Resource)
 			}
 		}
 	}

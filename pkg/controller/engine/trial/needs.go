@@ -4,7 +4,6 @@
 package trial
 
 import (
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -54,8 +53,7 @@ func (s *Snapshot) needKind(k *kinds.Kind) {
 
 // affectedBy reports whether a change of a kind to this one matters in the namespace; see SetKinds.
 func affectedBy(ns *memory.Namespace, k *kinds.Kind) bool {
-	controls := func(c memory.Control) bool { return c.By == k.GroupVersionKind.GroupKind() }
-	return ns.Covers(k.Resource) || slices.ContainsFunc(slices.Collect(maps.Keys(ns.Owners)), controls) || ns.NamesAll && k.Finishes
+	return ns.Covers(k.Resource) || ns.ControlledBy(k.GroupVersionKind.GroupKind()) || ns.NamesAll && k.Finishes
 }
 
 // concerns reports whether an object may become due by the change, or may decide whether other objects do. For a change of a kind, these
