@@ -284,7 +284,7 @@ func (a announcement) differs(want announcement) string {
 	for _, object := range slices.Sorted(maps.Keys(want)) {
 		got, want := a[object], want[object]
 		got.ObservedTime, want.ObservedTime = nil, nil
-		if got.Reason == want.Reason && want.Reason == "OverCapacity" {
+		if got.Reason == want.Reason && want.Reason == "OverCapacity" && got.DueTime != nil && want.DueTime != nil {
 			got.DueTime, want.DueTime = nil, nil
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
