@@ -108,7 +108,7 @@ func TestServer(t *testing.T) {
 		if !errors.Is(err, lost) {
 			t.Errorf("the server ended with %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the server goes on without its controller")
 	}
 }

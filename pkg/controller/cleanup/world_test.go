@@ -302,7 +302,7 @@ func (w *world) take() *deletion.Order {
 // until waits for a condition that other goroutines make true.
 func (w *world) until(what string, condition func() bool) {
 	w.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 30*time.Second, true,
+	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, time.Minute, true,
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		w.Fatalf("timed out: %s", what)

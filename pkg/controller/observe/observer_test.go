@@ -112,7 +112,7 @@ func (o *observed) run() {
 // until waits for a condition that other goroutines make true.
 func (o *observed) until(what string, condition func() bool) {
 	o.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 30*time.Second, true,
+	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, time.Minute, true,
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		o.Fatalf("timed out: %s", what)

@@ -410,7 +410,7 @@ func TestCanceledBeforeTheReading(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	release()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		u.lock.Lock()
 		defer u.lock.Unlock()
 		return !u.readings[testbuilders.Home].ended.IsZero(), nil

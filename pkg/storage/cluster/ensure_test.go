@@ -96,7 +96,7 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	}
 	// RBAC takes a moment to let the user in; what then remains is that nothing is installed.
 	var err error
-	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		err = EnsureHost(ctx, winnow, manager, "")
 		return !apierrors.IsForbidden(err), nil
 	})
@@ -196,7 +196,7 @@ func testReserved(t *testing.T, s, others *store) {
 	}
 	for name, attempt := range attempts {
 		var err error
-		_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			err = attempt(ctx)
 			return err != nil, nil
 		})
@@ -232,7 +232,7 @@ func testNamespaceDeletion(t *testing.T, s *store, admin kubernetes.Interface) {
 		t.Fatal(err)
 	}
 	var err error
-	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		err = s.Create(ctx, "/cleanuppolicies/team/late", podNamed("late"), nil, 0)
 		return apierrors.IsForbidden(err), nil
 	})
@@ -241,7 +241,7 @@ func testNamespaceDeletion(t *testing.T, s *store, admin kubernetes.Interface) {
 		t.Errorf("create in a namespace that is being deleted: got %v", err)
 	}
 	holdNamespace(t, admin, "team", false)
-	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := namespaces.Get(ctx, "team", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
@@ -304,7 +304,7 @@ func testRestart(t *testing.T, s *store, c *testcluster.Cluster) {
 	if err := c.StartComponent(t.Context(), testcluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return s.Get(ctx, key, storage.GetOptions{}, &example.Pod{}) == nil, nil
 	})
 	if err != nil {

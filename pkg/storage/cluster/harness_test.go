@@ -297,7 +297,7 @@ func (s *suiteStore) compact(ctx context.Context, t *testing.T, resourceVersion 
 		}
 	}
 	before := listQuery{resourceVersion: strconv.FormatInt(revision-1, 10), match: metav1.ResourceVersionMatchExact}
-	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := s.table.list(ctx, before)
 		return apierrors.IsResourceExpired(err), nil
 	})

@@ -132,7 +132,7 @@ func (e *environment) anotherHost() *Host {
 
 // awaitWritable takes the pause of some seconds that the first create on a fresh definition has.
 func (e *environment) awaitWritable(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		for _, served := range []schema.GroupResource{pods, clusterPods} {
 			at := location{name: "first"}
 			if served == pods {

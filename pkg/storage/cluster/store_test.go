@@ -400,7 +400,7 @@ func TestWatchesLeaveNothingBehind(t *testing.T) {
 		}
 		cancel()
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		var stacks strings.Builder
 		err := pprof.Lookup("goroutine").WriteTo(&stacks, 1)
 		return !strings.Contains(stacks.String(), "cluster.(*watcher)"), err

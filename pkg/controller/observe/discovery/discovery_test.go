@@ -35,7 +35,7 @@ import (
 )
 
 const (
-	waitMost = 10 * time.Second
+	waitMost = time.Minute
 	jobsets  = "jobsets.jobset.x-k8s.io"
 	runs     = "runs.example.com"
 )
@@ -132,7 +132,9 @@ func newWorld(t *testing.T, now *cluster) *world {
 	return w
 }
 
+// run runs the Follower, and returns when it watches: a fake client never reports what changes between a list and the watch that follows.
 func (w *world) run() {
+	w.t.Helper()
 	done := make(chan struct{})
 	ctx, stop := context.WithCancel(w.t.Context())
 	go func() {
@@ -143,6 +145,14 @@ func (w *world) run() {
 		stop()
 		<-done
 	})
+	watching := func(c interface{ Actions() []clienttesting.Action }) bool {
+		return slices.ContainsFunc(c.Actions(), func(a clienttesting.Action) bool { return a.GetVerb() == "watch" })
+	}
+	for end := time.Now().Add(waitMost); !watching(w.own) || !watching(w.definitions); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatal("it does not watch")
+		}
+	}
 }
 
 // changes waits until a table changes these resources. Meanwhile time passes, in steps.
