@@ -261,6 +261,18 @@ type CleanupRule struct {
 	PropagationPolicy metav1.DeletionPropagation
 	// ManagedElsewhere says what happens to objects that are managed from elsewhere.
 	ManagedElsewhere ManagedElsewherePolicy
+	// WaitFor is what due objects wait for; nil for nothing.
+	WaitFor *WaitFor
+}
+
+// WaitFor is what due objects wait for, and how long.
+type WaitFor struct {
+	// Expression is CEL over the variable object, and evaluates to true or false. If it fails, it is not true.
+	Expression string
+	// AtMost is how long to wait, counted from when the object became due by time; required.
+	AtMost *TTL
+	// OnTimeout says what happens after AtMost; empty is WaitTimeoutKeep.
+	OnTimeout WaitTimeoutPolicy
 }
 
 // DoesSomething reports whether the rule sets any limit.
@@ -340,4 +352,14 @@ const (
 	ManagedElsewhereHold ManagedElsewherePolicy = "Hold"
 	// ManagedElsewhereDelete deletes them like any other object.
 	ManagedElsewhereDelete ManagedElsewherePolicy = "Delete"
+)
+
+// WaitTimeoutPolicy says what happens to an object that has waited for long enough.
+type WaitTimeoutPolicy string
+
+const (
+	// WaitTimeoutKeep keeps it.
+	WaitTimeoutKeep WaitTimeoutPolicy = "Keep"
+	// WaitTimeoutDelete deletes it.
+	WaitTimeoutDelete WaitTimeoutPolicy = "Delete"
 )

@@ -34,6 +34,10 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			r.PropagationPolicy = oneOf(c, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground)
 			r.ManagedElsewhere = oneOf(c, gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete)
 		},
+		func(w *gc.WaitFor, c randfill.Continue) {
+			c.FillNoCustom(w)
+			w.OnTimeout = oneOf(c, gc.WaitTimeoutKeep, gc.WaitTimeoutDelete)
+		},
 		func(s *gc.ResourceLifecycleSpec, c randfill.Continue) {
 			c.FillNoCustom(s)
 			s.Dependents = oneOf(c, gc.LifecycleLeaveToOwner, gc.LifecycleIndependent)

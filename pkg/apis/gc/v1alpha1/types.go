@@ -474,6 +474,40 @@ type CleanupRule struct {
 	// +optional
 	// +k8s:optional
 	ManagedElsewhere ManagedElsewherePolicy `json:"managedElsewhere,omitempty"`
+	// waitFor makes due objects wait until a CEL expression is true for them, for example until an archiver has marked them. If
+	// several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and
+	// activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
+	// +optional
+	// +k8s:optional
+	WaitFor *WaitFor `json:"waitFor,omitempty"`
+}
+
+// WaitFor is what due objects wait for, and how long.
+type WaitFor struct {
+	// expression is a CEL expression over the variable object. While it is not true, the object is held
+	// (WaitingForArchive). If it fails, for example because a field is missing, it is not true. It means the same as the
+	// expression of a match condition, and for Secrets it may read only object.metadata. For example:
+	// "object.metadata.?annotations[?'example.com/archived'].orValue('') == 'true'".
+	// +required
+	// +k8s:required
+	// +k8s:maxLength=4096
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=4096
+	Expression string `json:"expression"`
+	// atMost is how long to wait, counted from when the object became due by time: a duration of at least one second, for
+	// example "7d". While only a limit by count makes the object due, the time does not begin.
+	// +required
+	// +k8s:required
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	AtMost *TTL `json:"atMost"`
+	// onTimeout says what happens when atMost has passed and the expression is still not true. With Keep (the default), the
+	// object stays held, and its message says so. With Delete, it is deleted.
+	// +optional
+	// +k8s:optional
+	OnTimeout WaitTimeoutPolicy `json:"onTimeout,omitempty"`
 }
 
 // TTL is how long to keep an object: a duration, or "never" to keep it forever.
@@ -567,6 +601,18 @@ const (
 	ManagedElsewhereHold ManagedElsewherePolicy = "Hold"
 	// ManagedElsewhereDelete deletes them like any other object.
 	ManagedElsewhereDelete ManagedElsewherePolicy = "Delete"
+)
+
+// WaitTimeoutPolicy says what happens to an object that has waited for long enough.
+// +enum
+// +k8s:enum
+type WaitTimeoutPolicy string
+
+const (
+	// WaitTimeoutKeep keeps it.
+	WaitTimeoutKeep WaitTimeoutPolicy = "Keep"
+	// WaitTimeoutDelete deletes it.
+	WaitTimeoutDelete WaitTimeoutPolicy = "Delete"
 )
 
 // DeletionPropagation says how a deletion reaches the dependents of an object.

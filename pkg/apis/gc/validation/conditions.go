@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/expressions"
 )
 
-// acceptedConditions returns the match conditions of a stored spec; spec may be nil.
+// acceptedConditions returns the expressions of match conditions and of waitFor in a stored spec; spec may be nil.
 func acceptedConditions(spec *gc.CleanupPolicySpec) sets.Set[string] {
 	out := sets.New[string]()
 	if spec == nil {
@@ -26,6 +26,9 @@ func acceptedConditions(spec *gc.CleanupPolicySpec) sets.Set[string] {
 		for _, c := range spec.Rules[i].MatchConditions {
 			out.Insert(c.Expression)
 		}
+		if w := spec.Rules[i].WaitFor; w != nil {
+			out.Insert(w.Expression)
+		}
 	}
 	return out
 }
@@ -33,18 +36,22 @@ func acceptedConditions(spec *gc.CleanupPolicySpec) sets.Set[string] {
 // maxConditions is how many match conditions a policy may have. A ValidatingAdmissionPolicy may have as many.
 const maxConditions = 64
 
-// validateConditionCount limits the match conditions of all rules together, since each is evaluated for each object.
+// validateConditionCount limits the match conditions of all rules together, since each is evaluated for each object. So is the expression
+// of waitFor, which counts as one.
 func validateConditionCount(rules []gc.CleanupRule, path *field.Path) field.ErrorList {
 	n := 0
 	for i := range rules {
 		n += len(rules[i].MatchConditions)
+		if rules[i].WaitFor != nil {
+			n++
+		}
 	}
 	if n <= maxConditions {
 		return nil
 	}
 	err := field.TooMany(path, n, maxConditions)
-	err.Detail = fmt.Sprintf("the rules of a policy may have at most %d matchConditions together; combine some with &&, or use selectors",
-		maxConditions)
+	err.Detail = fmt.Sprintf("the rules of a policy may have at most %d matchConditions together, and each waitFor counts as one; "+
+		"combine some with &&, or use selectors", maxConditions)
 	return field.ErrorList{err}
 }
 
@@ -55,13 +62,19 @@ func validateSecretConditions(rule *gc.CleanupRule, path *field.Path) field.Erro
 	}
 	var errs field.ErrorList
 	for i, c := range rule.MatchConditions {
-		e, err := expressions.Stored(c.Expression, expressions.Condition)
-		if err == nil && !e.ReadsMetadata() { // Otherwise validateConditions says so.
+		if readsMore(c.Expression) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("expression"), c.Expression,
 				"may read only object.metadata: Winnow does not read the data of Secrets; move Secrets to a separate rule, or select them by label"))
 		}
 	}
 	return errs
+}
+
+// readsMore reports whether an expression reads more than metadata. It returns false if the expression does not compile, which other checks
+// report.
+func readsMore(expression string) bool {
+	e, err := expressions.Stored(expression, expressions.Condition)
+	return err == nil && !e.ReadsMetadata()
 }
 
 // validateConditions checks match conditions as a ValidatingAdmissionPolicy does. Those that were accepted before stay valid.

@@ -64,6 +64,7 @@ func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {
 		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
 		warnings = append(warnings, shortTTLWarning(rule.TTL, path.Child("ttl"))...)
 		warnings = append(warnings, capacityWarnings(rule.Capacity, rule.TTL, path.Child("capacity"))...)
+		warnings = append(warnings, waitForWarnings(rule, path.Child("waitFor"))...)
 		warnings = append(warnings, unreachableWarning(spec.Rules[:i], rule, path)...)
 	}
 	return warnings
@@ -125,6 +126,22 @@ func capacityWarnings(c *gc.Capacity, ttl *gc.TTL, path *field.Path) []string {
 			"%s is not shorter than the TTL of %s, so capacity never deletes anything; shorten it, or remove capacity", *c.MinAge, *ttl)...)
 	}
 	return warnings
+}
+
+// waitForWarnings is about a waitFor that has no effect, or no end.
+func waitForWarnings(rule *gc.CleanupRule, path *field.Path) []string {
+	if rule.WaitFor == nil {
+		return nil
+	}
+	_, byTime := duration(rule.TTL)
+	switch {
+	case !byTime && rule.Capacity == nil:
+		return warn(path, "has no effect by itself, because the rule never deletes; set a ttl other than never, or capacity")
+	case !byTime && rule.WaitFor.OnTimeout == gc.WaitTimeoutDelete:
+		return warn(path.Child("onTimeout"), "Delete has no effect: atMost counts from the end of the ttl, and the rule has none, "+
+			"so objects above capacity wait without end; set ttl")
+	}
+	return nil
 }
 
 // duration returns false for a TTL that is unset, invalid, or never.

@@ -12,11 +12,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
-// conditionsOf returns the match conditions of each rule, to be checked against the schemas of its resources.
+// conditionsOf returns the match conditions of each rule and what it waits for, to be checked against the schemas of its resources.
 func conditionsOf(spec *gc.CleanupPolicySpec) []schemas.Use {
 	var out []schemas.Use
 	for i := range spec.Rules {
-		r, at := &spec.Rules[i], field.NewPath("spec", "rules").Index(i).Child("matchConditions")
+		r, path := &spec.Rules[i], field.NewPath("spec", "rules").Index(i)
 		use := schemas.Use{Resources: r.Resources}
 		if len(use.Resources) == 0 {
 			use.Resources = gc.DefaultResources()
@@ -25,7 +25,14 @@ func conditionsOf(spec *gc.CleanupPolicySpec) []schemas.Use {
 			continue
 		}
 		for j, c := range r.MatchConditions {
-			use.Expressions = append(use.Expressions, schemas.Expression{Field: at.Index(j).Child("expression"), Text: c.Expression})
+			use.Expressions = append(use.Expressions, schemas.Expression{
+				Field: path.Child("matchConditions").Index(j).Child("expression"), Text: c.Expression,
+			})
+		}
+		if r.WaitFor != nil {
+			use.Expressions = append(use.Expressions, schemas.Expression{
+				Field: path.Child("waitFor", "expression"), Text: r.WaitFor.Expression,
+			})
 		}
 		out = append(out, use)
 	}
