@@ -57,6 +57,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gcv1alpha1.ResourceLifecycleSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceLifecycleStatus"):
 		return &gcv1alpha1.ResourceLifecycleStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WaitFor"):
+		return &gcv1alpha1.WaitForApplyConfiguration{}
 
 	}
 	return nil

@@ -58,6 +58,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ReviewedCount{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_ReviewedCount(ref),
 		v1alpha1.ReviewedObject{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref),
 		v1alpha1.ReviewedRule{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref),
+		v1alpha1.WaitFor{}.OpenAPIModelName():                  schema_pkg_apis_gc_v1alpha1_WaitFor(ref),
 		resource.Quantity{}.OpenAPIModelName():                 schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -604,7 +605,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
+							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1402,12 +1403,18 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							Enum:        []interface{}{"Delete", "Hold"},
 						},
 					},
+					"waitFor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waitFor makes due objects wait until a CEL expression is true for them, for example until an archiver has marked them. If several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.",
+							Ref:         ref(v1alpha1.WaitFor{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"name"},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Capacity{}.OpenAPIModelName(), v1alpha1.MatchCondition{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+			v1alpha1.Capacity{}.OpenAPIModelName(), v1alpha1.MatchCondition{}.OpenAPIModelName(), v1alpha1.WaitFor{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
 	}
 }
 
@@ -2483,6 +2490,48 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref common.ReferenceCallback) comm
 					},
 				},
 				Required: []string{"resource", "rule", "now", "hour", "day", "week", "held"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_WaitFor(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WaitFor is what due objects wait for, and how long.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"expression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expression is a CEL expression over the variable object. While it is not true, the object is held (WaitingForArchive). If it fails, for example because a field is missing, it is not true. It means the same as the expression of a match condition, and for Secrets it may read only object.metadata. For example: \"object.metadata.?annotations[?'example.com/archived'].orValue('') == 'true'\".",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"atMost": {
+						SchemaProps: spec.SchemaProps{
+							Description: "atMost is how long to wait, counted from when the object became due by time: a duration of at least one second, for example \"7d\". While only a limit by count makes the object due, the time does not begin.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"onTimeout": {
+						SchemaProps: spec.SchemaProps{
+							Description: "onTimeout says what happens when atMost has passed and the expression is still not true. With Keep (the default), the object stays held, and its message says so. With Delete, it is deleted.\n\nPossible enum values:\n - `\"Delete\"` deletes it.\n - `\"Keep\"` keeps it.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Delete", "Keep"},
+						},
+					},
+				},
+				Required: []string{"expression", "atMost"},
 			},
 		},
 	}

@@ -192,3 +192,8 @@ func (in ReviewedObject) OpenAPIModelName() string {
 func (in ReviewedRule) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.ReviewedRule"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WaitFor) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.WaitFor"
+}

@@ -1587,6 +1587,36 @@ func Validate_CleanupRule(
 		errs = append(errs, fn(fldPath.Child("managedElsewhere"), &obj.ManagedElsewhere, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupRule.WaitFor
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WaitFor,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WaitFor(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupRule) *WaitFor {
+				return oldObj.WaitFor
+			})
+		errs = append(errs, fn(fldPath.Child("waitFor"), obj.WaitFor, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -3300,6 +3330,124 @@ func Validate_ResourceLifecycleStatus(
 				return oldObj.UnusedSince
 			})
 		errs = append(errs, fn(fldPath.Child("unusedSince"), obj.UnusedSince, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WaitFor validates an instance of WaitFor according
+// to declarative validation rules in the API schema.
+func Validate_WaitFor(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WaitFor) (errs field.ErrorList) {
+
+	{ // field WaitFor.Expression
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 4096); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WaitFor) *string {
+				return &oldObj.Expression
+			})
+		errs = append(errs, fn(fldPath.Child("expression"), &obj.Expression, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WaitFor.AtMost
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WaitFor) *TTL {
+				return oldObj.AtMost
+			})
+		errs = append(errs, fn(fldPath.Child("atMost"), obj.AtMost, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WaitFor.OnTimeout
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WaitTimeoutPolicy,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WaitTimeoutPolicy(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WaitFor) *WaitTimeoutPolicy {
+				return &oldObj.OnTimeout
+			})
+		errs = append(errs, fn(fldPath.Child("onTimeout"), &obj.OnTimeout, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var symbolsForWaitTimeoutPolicy = sets.New(WaitTimeoutDelete, WaitTimeoutKeep)
+
+// Validate_WaitTimeoutPolicy validates an instance of WaitTimeoutPolicy according
+// to declarative validation rules in the API schema.
+func Validate_WaitTimeoutPolicy(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WaitTimeoutPolicy) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForWaitTimeoutPolicy, nil); len(e) != 0 {
+		errs = append(errs, e...)
 	}
 
 	return errs

@@ -64,6 +64,10 @@ type CleanupRuleApplyConfiguration struct {
 	// again, such as Argo CD, Helm or MultiKueue, and to objects that come back soon after each deletion. Hold (the
 	// default) keeps them. Delete deletes them like any other object.
 	ManagedElsewhere *gcv1alpha1.ManagedElsewherePolicy `json:"managedElsewhere,omitempty"`
+	// waitFor makes due objects wait until a CEL expression is true for them, for example until an archiver has marked them. If
+	// several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and
+	// activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
+	WaitFor *WaitForApplyConfiguration `json:"waitFor,omitempty"`
 }
 
 // CleanupRuleApplyConfiguration constructs a declarative configuration of the CleanupRule type for use with
@@ -172,5 +176,13 @@ func (b *CleanupRuleApplyConfiguration) WithPropagationPolicy(value gcv1alpha1.D
 // If called multiple times, the ManagedElsewhere field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithManagedElsewhere(value gcv1alpha1.ManagedElsewherePolicy) *CleanupRuleApplyConfiguration {
 	b.ManagedElsewhere = &value
+	return b
+}
+
+// WithWaitFor sets the WaitFor field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WaitFor field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithWaitFor(value *WaitForApplyConfiguration) *CleanupRuleApplyConfiguration {
+	b.WaitFor = value
 	return b
 }
