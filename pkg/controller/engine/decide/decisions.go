@@ -4,6 +4,7 @@
 package decide
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/limits"
@@ -40,9 +41,10 @@ func (dec *Decider) Decide(rec *memory.Record, now time.Time) (policy.Resolution
 	return r, WithOverSince(rec, d)
 }
 
-// WithOverSince returns d with the time since which the record is over a limit, if the record is due because of that.
+// WithOverSince returns d with the time since which the record is over a limit, if the record is due because of that, or waits although it
+// is.
 func WithOverSince(rec *memory.Record, d policy.Decision) policy.Decision {
-	if memory.ByLimit(d.Reason) {
+	if memory.ByLimit(cmp.Or(d.Wanted, d.Reason)) {
 		if over := rec.OverSince(); over.After(d.At) {
 			d.At = over
 		}

@@ -49,6 +49,7 @@ func (t *Earliest) Add(d policy.Decision) {
 	if d.Awaits() {
 		t.AddTime(d.At)
 	}
+	t.AddTime(d.WaitsUntil)
 }
 
 // AddTime adds a time, unless it is zero.

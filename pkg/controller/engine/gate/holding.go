@@ -72,7 +72,8 @@ const clocksDiffer = 5 * time.Second
 // Deletes reports whether a record is to be deleted, on this replica or another one. A DELETE without an answer may have succeeded.
 func (g *Gate) Deletes(rec *memory.Record, now time.Time) bool {
 	now = now.Add(clocksDiffer)
-	if !rec.Due && (rec.Action != policy.Wait || rec.At.Time().After(now)) {
+	waits := memory.Reasons[rec.Reason] == policy.ReasonWaitingForArchive // The wait may end by now.
+	if !rec.Due && !waits && (rec.Action != policy.Wait || rec.At.Time().After(now)) {
 		return false // Most objects that others delete are not due, and deciding takes time.
 	}
 	r, d := g.Decide(rec, now)

@@ -95,7 +95,7 @@ func (v *View) explainMatches(rec *memory.Record, p *policy.Policy, d policy.Dec
 // whenDue returns why a record that waits, and for which a policy decides, will be held when it is due, as far as that is known now;
 // empty if it will not.
 func (v *View) whenDue(rec *memory.Record, p *policy.Policy, effective *policy.Effective) (reason policy.Reason, detail string) {
-	if reason, detail = effective.WhenDue(); reason != "" {
+	if reason, detail = effective.WhenDue(v.LimitsOn(rec)); reason != "" {
 		return reason, cmp.Or(detail, v.WithUsage(rec, policy.Decision{Reason: reason}).Detail)
 	}
 	if detail = v.WhyUnauthorized(rec, p, deletion.VerbOf(false)); detail != "" {
@@ -109,7 +109,7 @@ func (v *View) whenDue(rec *memory.Record, p *policy.Policy, effective *policy.E
 func explainCount(rec *memory.Record, effective *policy.Effective, s *gc.CleanupCandidateStatus) {
 	if s.Reason == string(policy.ReasonUnderCeiling) && !rec.InCeiling() {
 		why := "its finish time is in the future"
-		if reason, detail := effective.WhenDue(); reason != "" {
+		if reason, detail := effective.WhenDue(policy.Limits{Bounds: &rec.NS.Bounds}); reason != "" {
 			why = detail
 		}
 		s.Message = "No policy matches it, and no ceiling counts it: " + why

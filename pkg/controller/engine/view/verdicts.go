@@ -57,6 +57,6 @@ func (v *View) heldWhenDue(rec *memory.Record) policy.Reason {
 		return reason
 	}
 	effective := v.Resolve(rec)
-	reason, _ := effective.WhenDue()
+	reason, _ := effective.WhenDue(v.LimitsOn(rec))
 	return reason
 }

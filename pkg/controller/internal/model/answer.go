@@ -26,12 +26,7 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 	out := effectiveAnswer{moment: moment{never: true}}
 	if len(c.matches[f.UID]) > 0 {
 		out = c.latestMatch(f)
-		if f.NativeTTL != nil && f.Finished {
-			out.moment = moment{at: f.FinishedAt.Add(*f.NativeTTL)}
-		}
-		out.moment = c.annotated(f, out.moment)
-		out.moment = c.notAfterMaxTTL(f, out.moment)
-		out.moment = c.notBeforeMinTTL(f, out.moment)
+		out.moment = c.adjusted(f, out.moment)
 	}
 	atOnce := c.notBeforeMinTTL(f, moment{at: c.endedAt(f)})
 	wanted := !moment{at: c.Now}.before(out.moment)
@@ -43,6 +38,14 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 		out.propagation = f.Propagation
 	}
 	return out
+}
+
+// adjusted returns the answer of the matches after the native TTL, the annotations and the guardrails.
+func (c *recomputation) adjusted(f *lifecycle.Fact, m moment) moment {
+	if f.NativeTTL != nil && f.Finished {
+		m = moment{at: f.FinishedAt.Add(*f.NativeTTL)}
+	}
+	return c.notBeforeMinTTL(f, c.notAfterMaxTTL(f, c.annotated(f, m)))
 }
 
 // latestMatch returns the latest answer of the matches, of equal ones the first.
@@ -59,15 +62,7 @@ func (c *recomputation) latestMatch(f *lifecycle.Fact) effectiveAnswer {
 
 // answerOf returns the earlier of TTL and capacity, which deletes nothing before minAge.
 func (c *recomputation) answerOf(v match, f *lifecycle.Fact) (moment, string) {
-	since := c.endedAt(f)
-	switch v.after {
-	case gc.AfterCreated:
-		since = c.notBeforeOwner(f, f.Created)
-	case gc.AfterUnused:
-		since = f.Usage.Since
-	case gc.AfterFinished:
-	}
-	byTime := after(since, v.ttl)
+	since, byTime := c.countsFrom(v, f), c.timeAnswerOf(v, f)
 	if !c.overLimit[f.UID][v.policy] {
 		return byTime, "Expired"
 	}
@@ -79,6 +74,23 @@ func (c *recomputation) answerOf(v match, f *lifecycle.Fact) (moment, string) {
 		return byNumber, "OverCapacity"
 	}
 	return byTime, "Expired"
+}
+
+// timeAnswerOf returns when the TTL of a match ends.
+func (c *recomputation) timeAnswerOf(v match, f *lifecycle.Fact) moment {
+	return after(c.countsFrom(v, f), v.ttl)
+}
+
+// countsFrom is the time from which a match counts.
+func (c *recomputation) countsFrom(v match, f *lifecycle.Fact) time.Time {
+	switch v.after {
+	case gc.AfterCreated:
+		return c.notBeforeOwner(f, f.Created)
+	case gc.AfterUnused:
+		return f.Usage.Since
+	case gc.AfterFinished:
+	}
+	return c.endedAt(f)
 }
 
 // annotations are the parsed annotations of an object; empty if the matches ignore annotations.

@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
-// conditions are all expressions that occur in match conditions, with what they mean.
+// conditions are all expressions that occur in match conditions and in waitFor, with what they mean.
 var conditions = map[string]func(name string, labels labels.Set) (matches, failed bool){
 	"object.metadata.name.endsWith('1')": func(name string, _ labels.Set) (bool, bool) { return strings.HasSuffix(name, "1"), false },
 	"object.metadata.name < 'o20'":       func(name string, _ labels.Set) (bool, bool) { return name < "o20", false },
@@ -22,6 +22,12 @@ var conditions = map[string]func(name string, labels labels.Set) (matches, faile
 	},
 	"!has(object.metadata.labels.run)": func(_ string, labels labels.Set) (bool, bool) {
 		return !labels.Has("run"), len(labels) == 0
+	},
+	"object.metadata.?labels[?'archived'].orValue('') == 'true'": func(_ string, labels labels.Set) (bool, bool) {
+		return labels["archived"] == "true", false
+	},
+	"object.metadata.labels.archived == 'true'": func(_ string, labels labels.Set) (bool, bool) {
+		return labels["archived"] == "true", !labels.Has("archived")
 	},
 }
 

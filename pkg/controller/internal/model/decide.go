@@ -102,10 +102,19 @@ func (c *recomputation) decideCandidate(
 		return say(Hold, "StillRunning", s.at)
 	case c.ownHold(f) != "":
 		return say(Hold, c.ownHold(f), s.at)
-	case s.reason == "Expired":
-		return say(Delete, s.reason, s.at)
 	}
-	return say(Delete, s.reason, time.Time{}) // The time depends on when other objects finished.
+	due := s.at
+	if s.reason != "Expired" {
+		due = time.Time{} // It depends on when other objects finished.
+	}
+	if w := c.longestWait(f); w != nil {
+		action, at := c.decideWait(f, w, due)
+		if action == Hold {
+			return say(Hold, "WaitingForArchive", at)
+		}
+		return say(action, s.reason, at)
+	}
+	return say(Delete, s.reason, due)
 }
 
 // ignored returns why an object is no candidate; empty if it is one.

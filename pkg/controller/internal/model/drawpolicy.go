@@ -85,6 +85,9 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 		r.Selector = drawSelector(t)
 	}
 	drawConditions(t, &r)
+	if rarely(t, 4) {
+		r.WaitFor = drawWait(t)
+	}
 	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
 		r.After, r.Outcome, r.TTL = gc.AfterCreated, "", new(pick(t, drawnTTLs...))
 		if slices.Equal(r.Resources, []string{DrawnConfigMaps}) || rarely(t, 40) { // Others cannot be unused, so the policy cannot be read.
@@ -104,6 +107,21 @@ func drawConditions(t *rapid.T, r *gc.CleanupRule) {
 	for i, text := range some(t, drawnConditions) {
 		r.MatchConditions = append(r.MatchConditions, gc.MatchCondition{Name: fmt.Sprint("c", i), Expression: text})
 	}
+}
+
+// drawWait draws what due objects wait for, rarely a wait that cannot be read.
+func drawWait(t *rapid.T) *gc.WaitFor {
+	w := &gc.WaitFor{
+		Expression: pick(t, drawnConditions...), AtMost: new(pick(t, drawnDeadlines...)),
+		OnTimeout: pick(t, gc.WaitTimeoutDelete, gc.WaitTimeoutKeep, gc.WaitTimeoutDelete, ""),
+	}
+	if rarely(t, 80) {
+		w.AtMost = pick(t, nil, new(gc.TTL("0s")), new(gc.TTLNever))
+	}
+	if rarely(t, 80) {
+		w.OnTimeout = "Archive"
+	}
+	return w
 }
 
 // drawLimits draws the TTL, the capacity and the deadline of a rule, rarely one that cannot be read.

@@ -75,6 +75,8 @@ type match struct {
 	// deletesApplied says managedElsewhere: Delete.
 	deletesApplied bool
 	propagation    metav1.DeletionPropagation
+	// waitFor is what the object waits for; nil if it waits for nothing, or has it already.
+	waitFor *gc.WaitFor
 }
 
 // matchesOn returns the matches on an object, in the order of the policies' names: the matches of its namespace or, if it has none, of
@@ -115,6 +117,7 @@ func (p policy) matchesOn(f *lifecycle.Fact, previewed PolicyRef) []match {
 				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
 				deletesApplied: r.ManagedElsewhere == gc.ManagedElsewhereDelete,
 				propagation:    orBackground(r.PropagationPolicy),
+				waitFor:        waitFor(r, f),
 			}}
 		}
 	}

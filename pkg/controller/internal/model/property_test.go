@@ -41,10 +41,23 @@ func TestNothingGoesThatMustStay(t *testing.T) {
 				t.Errorf("%s goes, but has not finished for sure: %+v", f.Name, f)
 			case f.Terminating || f.Uncounted || f.Contradictory, (f.Applied != "" || w.Recreated[f.UID]) && !w.deletesManagedElsewhere():
 				t.Errorf("%s goes, but is held: %+v", f.Name, f)
+			case w.mustWait(f):
+				t.Errorf("%s goes, but waits to be archived: %+v", f.Name, f)
 			case len(w.Policies)+len(w.ClusterPolicies) == 0:
 				t.Errorf("%s goes without a policy", f.Name)
 			}
 		}
+	})
+}
+
+// mustWait reports whether a rule that matches the object makes it wait without end, or for so long after its end that time cannot have
+// ended the wait.
+func (w *World) mustWait(f *lifecycle.Fact) bool {
+	c := w.recomputation(PolicyRef{})
+	return slices.ContainsFunc(c.matches[f.UID], func(v match) bool {
+		return v.waitFor != nil && (v.waitFor.OnTimeout != gc.WaitTimeoutDelete ||
+			v.ttl == nil && f.TTL == nil && f.KeepUntil == nil && f.NativeTTL == nil && len(w.ClusterPolicies) == 0 ||
+			c.sinceWhen(f).Add(duration(*v.waitFor.AtMost)).After(c.Now))
 	})
 }
 
@@ -118,6 +131,7 @@ func checkCeiling(t *rapid.T, c *recomputation, p policy, resource string, most 
 		}
 		total[f.Namespace]++
 		switch a := c.decide(f).Answer; {
+		case a.Reason == "WaitingForArchive": // The ceiling counts it, and lets it wait.
 		case a.Action != Delete:
 			kept++
 		case a.By == "ceiling="+p.ref.Name:
@@ -303,6 +317,7 @@ func TestDrawnWorldsHaveEverything(t *testing.T) {
 		"Ignore NotFinished": true, "Ignore LeftToOwner": true, "Await Terminating": true, "Keep UnderCeiling": true, "Keep Never": true,
 		"Keep OutsideCapacity": true,
 		"Hold ExpressionError": true, "Wait NotDue": true, "Hold InvalidAnnotation": true, "Hold OwnerActive": true, "Hold Uncounted": true,
+		"Hold WaitingForArchive": true, "previewed Hold WaitingForArchive": true,
 		"Hold ManagedElsewhere": true, "Hold RecreateLoop": true, "Hold PolicyUnreadable": true, "Hold Suspended": true,
 		"Delete Expired": true, "Delete OverCapacity": true, "Delete OverCeiling": true,
 		"previewed Delete OverCapacity": true, "previewed Wait NotDue": true,

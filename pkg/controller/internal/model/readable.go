@@ -25,7 +25,7 @@ func readable(p policy) bool {
 }
 
 func readableRule(r gc.CleanupRule) bool {
-	return readableLimits(r) && readableAfter(r) &&
+	return readableLimits(r) && readableAfter(r) && readableWait(r.WaitFor) &&
 		(all(r.Resources, readableResource) || slices.Equal(r.Resources, []string{gc.ResourceAll})) &&
 		readableSelector(r.Selector) &&
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
@@ -59,6 +59,10 @@ func readableLimits(r gc.CleanupRule) bool {
 	}
 	return (r.TTL != nil || r.Capacity != nil || r.ActiveDeadline != nil) &&
 		readableDeadline(r.ActiveDeadline) && (r.TTL == nil || readableTTL(*r.TTL)) && readableCapacity(r.Capacity)
+}
+
+func readableWait(w *gc.WaitFor) bool {
+	return w == nil || w.AtMost != nil && readableDeadline(w.AtMost) && oneOf(w.OnTimeout, "", gc.WaitTimeoutKeep, gc.WaitTimeoutDelete)
 }
 
 func readableCapacity(c *gc.Capacity) bool {

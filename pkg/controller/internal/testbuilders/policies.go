@@ -118,6 +118,12 @@ func (b *RuleBuilder) If(expression string) *RuleBuilder {
 	return b
 }
 
+// WaitFor makes due objects wait until an expression is true.
+func (b *RuleBuilder) WaitFor(expression string, atMost gc.TTL, onTimeout gc.WaitTimeoutPolicy) *RuleBuilder {
+	b.rule.WaitFor = &gc.WaitFor{Expression: expression, AtMost: &atMost, OnTimeout: onTimeout}
+	return b
+}
+
 // AfterCreated makes the rule count from the creation.
 func (b *RuleBuilder) AfterCreated() *RuleBuilder {
 	b.rule.After = gc.AfterCreated

@@ -43,10 +43,7 @@ func (p *Policy) meetsConditions(r *Rule, f *lifecycle.Fact) (bool, cause) {
 		switch {
 		case matches, out.reason == ReasonExpressionError && (failure != "" || !known):
 		case failure != "":
-			if f.Resource == gc.ResourceSecrets { // An annotation may have the data, such as the last applied configuration.
-				failure = "it failed, and the error may repeat data of the Secret, so it is not shown"
-			}
-			out = cause{ReasonExpressionError, fmt.Sprintf("%s: %s", p.titleOf(r, c), failure)}
+			out = cause{ReasonExpressionError, fmt.Sprintf("%s: %s", p.titleOf(r, c), shownFailure(f, failure))}
 		case !known:
 			out = cause{ReasonUnobserved, p.titleOf(r, c) + " has not been evaluated for it yet"}
 		default:
@@ -56,26 +53,41 @@ func (p *Policy) meetsConditions(r *Rule, f *lifecycle.Fact) (bool, cause) {
 	return out.reason == "", out
 }
 
+// shownFailure returns the part of a failure that people may see.
+func shownFailure(f *lifecycle.Fact, failure string) string {
+	if f.Resource == gc.ResourceSecrets { // An annotation may have the data, such as the last applied configuration.
+		return "it failed, and the error may repeat data of the Secret, so it is not shown"
+	}
+	return failure
+}
+
 // titleOf names a match condition of a rule of the policy.
 func (p *Policy) titleOf(r *Rule, c *condition) string {
 	return fmt.Sprintf("match condition %q of rule %q of %s", c.name, r.Name, gc.PolicyTitle(p.Namespace, p.Name))
 }
 
-// NumberOfConditions returns how many match conditions the rules have together.
+// NumberOfConditions returns how many match conditions the rules have together. What a rule waits for counts too.
 func (p *Policy) NumberOfConditions() int {
 	n := 0
 	for _, r := range p.rules {
 		n += len(r.conditions)
+		if r.wait != nil {
+			n++
+		}
 	}
 	return n
 }
 
-// Conditions calls add with the match conditions of rules, and with the resources whose objects they are evaluated for; see Resources.
+// Conditions calls add with the match conditions of rules and with what they wait for, and with the resources whose objects they are
+// evaluated for; see Resources.
 func (p *Policy) Conditions(finishing func() []string, add func(resource string, e *expressions.Expression)) {
 	for _, r := range p.rules {
-		for i := range r.conditions {
-			for _, resource := range r.named(finishing) {
+		for _, resource := range r.named(finishing) {
+			for i := range r.conditions {
 				add(resource, r.conditions[i].expression)
+			}
+			if r.wait != nil {
+				add(resource, r.wait.expression)
 			}
 		}
 	}

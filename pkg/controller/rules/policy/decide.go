@@ -41,12 +41,17 @@ type Decision struct {
 	Reason Reason
 	// Detail explains the reason in messages; often empty.
 	Detail string
-	// At is when the object became or becomes due; zero if that is never, or not known. With SetDeadline and HoldDeadline, it is when the new
+	// At is when the object became or becomes due, or if it has waited for something, when that was over; zero if that is never, or not known.
+	// With SetDeadline and HoldDeadline, it is when the new
 	// deadline ends the object.
 	At time.Time
 	// PassesAt is when the policies decide instead of a ceiling, because the object is then due without the ceiling; zero if that is never, or
 	// no ceiling decides.
 	PassesAt time.Time
+	// WaitsUntil is set if the object waits for something, and this changes at a time: then it is deleted, or kept although the wait is over.
+	// Wanted is the reason that the object will be deleted for.
+	WaitsUntil time.Time
+	Wanted     Reason
 	// Deadline is the new deadline with SetDeadline; zero removes it. Ends is set with SetDeadline and HoldDeadline if the object has run for
 	// longer already, so that the deadline would end it at once.
 	Deadline time.Duration
@@ -118,7 +123,7 @@ func (e *Effective) Decide(limits Limits, now time.Time) (Resolution, Decision) 
 	case a.never:
 		return r, e.decideNever()
 	}
-	d := e.decideCandidate(a, now)
+	d := e.decideCandidate(a, limits, now)
 	d.PassesAt = a.passesAt
 	return r, d
 }
@@ -140,7 +145,7 @@ func (l *Limits) suspendedDetail() string {
 }
 
 // decideCandidate decides for a candidate that the policies delete at some time.
-func (e *Effective) decideCandidate(a answer, now time.Time) Decision {
+func (e *Effective) decideCandidate(a answer, limits Limits, now time.Time) Decision {
 	if unclear := e.unclear(); unclear.reason != "" {
 		return Decision{Action: Hold, Reason: unclear.reason, Detail: unclear.detail}
 	}
@@ -152,6 +157,8 @@ func (e *Effective) decideCandidate(a answer, now time.Time) Decision {
 		return Decision{Action: Hold, Reason: ReasonStillRunning, Detail: "it has not finished", At: a.at}
 	case hold.reason != "":
 		return Decision{Action: Hold, Reason: hold.reason, Detail: hold.detail, At: a.at}
+	case e.wait != nil:
+		return e.decideWait(a, limits, now)
 	}
 	return Decision{Action: Delete, Reason: a.reason, At: a.at}
 }

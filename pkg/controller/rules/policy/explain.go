@@ -130,6 +130,9 @@ func (r *Rule) describe() string {
 		}
 		parts = append(parts, "keeps the newest: "+number)
 	}
+	if r.wait != nil {
+		parts = append(parts, r.wait.String())
+	}
 	return strings.Join(parts, ", and ")
 }
 
@@ -225,8 +228,11 @@ func (e *Effective) EffectiveTTL(matches []Match, b *Bounds) gc.TTL {
 }
 
 // WhenDue returns why the object will be held when it is due; empty if no reason is known.
-func (e *Effective) WhenDue() (Reason, string) {
+func (e *Effective) WhenDue(limits Limits) (Reason, string) {
 	hold := e.hold()
+	if hold.reason == "" && e.wait != nil {
+		return ReasonWaitingForArchive, e.describeWait(e.waitEnds(limits), false)
+	}
 	return hold.reason, hold.detail
 }
 

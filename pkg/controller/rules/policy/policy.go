@@ -62,6 +62,7 @@ type Rule struct {
 	propagation metav1.DeletionPropagation
 	// activeDeadline is how long objects may run; zero if the rule does not say.
 	activeDeadline time.Duration
+	wait           *wait // nil if due objects wait for nothing
 }
 
 // Capacity limits how many candidates of a pool are kept.

@@ -35,6 +35,7 @@ const (
 	ReasonConflictingFinalizers   Reason = "ConflictingFinalizers"
 	ReasonManagedElsewhere        Reason = "ManagedElsewhere"
 	ReasonRecreateLoop            Reason = "RecreateLoop"
+	ReasonWaitingForArchive       Reason = "WaitingForArchive"
 	ReasonPolicyUnreadable        Reason = gc.ReasonUnreadable
 	ReasonSuspended               Reason = "Suspended"
 	ReasonHeld                    Reason = "Held"
@@ -86,6 +87,7 @@ var described = []struct {
 	{ReasonConflictingFinalizers, "Its finalizers contradict each other"},
 	{ReasonManagedElsewhere, "It is managed elsewhere"},
 	{ReasonRecreateLoop, "It comes back after each deletion"},
+	{ReasonWaitingForArchive, "It waits to be archived"},
 	{ReasonPolicyUnreadable, "A policy cannot be read"},
 	{ReasonSuspended, "Deletions are suspended"},
 	{ReasonHeld, "A change made too many objects due at once, and waits for approval"},

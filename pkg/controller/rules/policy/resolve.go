@@ -28,8 +28,8 @@ type Effective struct {
 	// latest is the latest answer of the matches, and by is the match that gives it; empty if there are no matches.
 	latest answer
 	by     Resolution
-	// latestWithoutQuotas is the latest answer if percentOfQuota limits nothing.
-	latestWithoutQuotas answer
+	// latestWithoutQuotas is the latest answer if percentOfQuota limits nothing, and latestByTime if no limit by count does.
+	latestWithoutQuotas, latestByTime answer
 	// unlimited is set if a match keeps the object forever, and limits no number. outside is the first match that limits only the number and
 	// has a pool that does not count the object; empty if there is none.
 	unlimited bool
@@ -42,6 +42,9 @@ type Effective struct {
 	// deadline is how long the object may run, and deadlineBy is the match that sets it; zero unless all matches set a deadline.
 	deadline   time.Duration
 	deadlineBy Resolution
+	// wait is what the object waits for before it is deleted, and waitsBy is the match that says so; nil if it waits for nothing.
+	wait    *wait
+	waitsBy Match
 }
 
 var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}
@@ -49,7 +52,7 @@ var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.Annotation
 // Resolve combines the matches on an object. Without matches, the options have the API's defaults.
 func Resolve(o Object, matches []Match) Effective {
 	e := Effective{
-		Object: o, latest: answer{never: true}, latestWithoutQuotas: answer{never: true},
+		Object: o, latest: answer{never: true}, latestWithoutQuotas: answer{never: true}, latestByTime: answer{never: true},
 		annotationTTL: gc.AnnotationExtendOnly, options: defaultOptions,
 	}
 	for i := range matches {
@@ -89,6 +92,7 @@ func (e *Effective) add(m *Match) {
 		e.doubt = m.doubt
 	}
 	e.addDeadline(m, first)
+	e.addWait(m)
 	e.addAnswer(m, first)
 	e.addLimit(m)
 }
@@ -98,6 +102,9 @@ func (e *Effective) addAnswer(m *Match, first bool) {
 	a := m.answer(&e.Object)
 	if sure := m.answerWithoutQuotas(&e.Object); first || sure.laterThan(e.latestWithoutQuotas) {
 		e.latestWithoutQuotas = sure
+	}
+	if byTime := m.answerByTime(&e.Object); first || byTime.laterThan(e.latestByTime) {
+		e.latestByTime = byTime
 	}
 	if first || e.decides(m, a) {
 		e.latest, e.by = a, Resolution{Policy: m.Policy, Rule: m.Rule, Propagation: m.Rule.propagation}
@@ -124,9 +131,14 @@ func (e *Effective) decides(m *Match, a answer) bool {
 // answerWithoutQuotas returns the answer of a match if percentOfQuota limits nothing.
 func (m *Match) answerWithoutQuotas(o *Object) answer {
 	if m.Over && m.Rule.Capacity.PercentOfQuota != 0 {
-		return (&Match{Policy: m.Policy, Rule: m.Rule}).answer(o)
+		return m.answerByTime(o)
 	}
 	return m.answer(o)
+}
+
+// answerByTime returns the answer of a match if no limit by count applies.
+func (m *Match) answerByTime(o *Object) answer {
+	return (&Match{Policy: m.Policy, Rule: m.Rule}).answer(o)
 }
 
 // since is the time from which the TTL of the annotation, minTTL and maxTTL are counted.
