@@ -112,6 +112,11 @@ func TestAlerts(t *testing.T) {
 				minutes(`winnow_tracker_held{instance="b",resource="pods",reason="Refused"}`, "2x400"),
 			after: 6 * time.Hour, want: "WinnowHeld", says: "there are 5",
 		},
+		"objects wait to be archived": {
+			series: minutes("winnow_leading", "1x400") +
+				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="WaitingForArchive"}`, "2x400"),
+			after: 6 * time.Hour,
+		},
 		"suspended": {
 			series: minutes("winnow_leading", "1x1500\n\t"+`winnow_tracker_held{instance="a",reason="Suspended"} 2x1500`),
 			after:  24 * time.Hour, want: "WinnowSuspended", says: "2 objects",

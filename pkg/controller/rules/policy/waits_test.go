@@ -117,25 +117,41 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestWaitBeginsWhenTimeMakesDue: atMost counts from the answer after annotations and guardrails, and not from a limit by count.
+// TestWaitBeginsWhenTimeMakesDue: atMost counts from the answer after annotations and guardrails, and not from when a limit by count makes
+// the object due. The limit counts it.
 func TestWaitBeginsWhenTimeMakesDue(t *testing.T) {
-	f := job("a").TTL("45m").Fact()
-	f.Conditions = evaluated(t, nil, archived)
-	p := compiled(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "30m").Keeping(0).WaitFor(archived, "1h", gc.WaitTimeoutDelete)))
-	over := []policy.Match{{Policy: p, Rule: matched(t, p, f), Counted: true, Over: true}}
-	for at, want := range map[time.Duration]policy.Action{
-		0: hold, 90 * time.Minute: hold, 105*time.Minute - 1: hold, 105 * time.Minute: remove,
+	bounds := func(g gc.Guardrails) *policy.Bounds {
+		p, err := policy.CompileCluster(guarded(g))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return new(policy.BoundsOf([]*policy.Policy{p}))
+	}
+	for name, c := range map[string]struct {
+		job    *testbuilders.JobBuilder
+		bounds *policy.Bounds
+		end    time.Duration // of the wait, after the finish
+	}{
+		"the TTL is 30m":       {job("a"), &policy.NoBounds, 90 * time.Minute},
+		"an annotation":        {job("a").TTL("45m"), &policy.NoBounds, 105 * time.Minute},
+		"a TTL of the Job":     {job("a").NativeTTL(60), &policy.NoBounds, 61 * time.Minute},
+		"guardrails.minTTL":    {job("a"), bounds(gc.Guardrails{MinTTL: new(gc.TTL("2h"))}), 3 * time.Hour},
+		"guardrails.maxTTL":    {job("a"), bounds(gc.Guardrails{MaxTTL: new(gc.TTL("10m"))}), 70 * time.Minute},
+		"an annotation beyond": {job("a").TTL("1d"), bounds(gc.Guardrails{MaxTTL: new(gc.TTL("1h"))}), 2 * time.Hour},
 	} {
-		effective := policy.Resolve(policy.Object{Fact: f}, over)
-		_, d := effective.Decide(policy.Limits{Bounds: &policy.NoBounds}, finished.Add(at))
-		if d.Action != want && d.Action != wait {
-			t.Errorf("%s after its finish: %+v", at, d)
+		f := c.job.Fact()
+		f.Conditions = evaluated(t, nil, archived)
+		p := compiled(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "30m").Keeping(0).WaitFor(archived, "1h", gc.WaitTimeoutDelete)))
+		effective := policy.Resolve(policy.Object{Fact: f}, []policy.Match{{Policy: p, Rule: matched(t, p, f), Counted: true, Over: true}})
+		limits := policy.Limits{Bounds: c.bounds}
+		if _, d := effective.Decide(limits, finished.Add(c.end-1)); d.Action != hold || d.Reason != policy.ReasonWaitingForArchive {
+			t.Errorf("%s: just before %s, %+v", name, c.end, d)
 		}
-		if want == hold && d.Action == remove || want == remove && d.Reason == policy.ReasonWaitingForArchive {
-			t.Errorf("%s after its finish: %+v", at, d)
+		if _, d := effective.Decide(limits, finished.Add(c.end)); d.Action != remove || !d.At.Equal(finished.Add(c.end)) {
+			t.Errorf("%s: at %s, %+v", name, c.end, d)
 		}
-		if !effective.Counting(&policy.NoBounds, finished.Add(2*time.Hour)).Counts {
-			t.Error("limits do not count what waits")
+		if !effective.Counting(c.bounds, finished.Add(48*time.Hour)).Counts {
+			t.Errorf("%s: limits do not count what waits", name)
 		}
 	}
 }

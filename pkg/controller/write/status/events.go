@@ -223,7 +223,7 @@ func (c *correlator) dueWarnings(r *report.Report, now time.Time) (out []event, 
 		case early:
 			complete = false
 		case due:
-			e := event{subject: of, kind: corev1.EventTypeWarning, reason: string(g.Reason), note: note(r, within, g, holds)}
+			e := event{subject: of, kind: kindOf(g.Reason), reason: string(g.Reason), note: note(r, within, g, holds)}
 			if within != "" {
 				e.object = c.objectOf(g)
 				e.note = fmt.Sprintf("ClusterCleanupPolicy %s: %s", r.Stored.Name, e.note)
@@ -245,6 +245,14 @@ func (c *correlator) dueWarnings(r *report.Report, now time.Time) (out []event, 
 	}
 	maps.DeleteFunc(c.warnings, func(key warningKey, _ *warning) bool { return key.policy == r.Stored.UID && !present[key] })
 	return out, complete
+}
+
+// kindOf returns the type of an event about objects that cannot be deleted. What waits to be archived does what the author of its rule wants.
+func kindOf(reason policy.Reason) string {
+	if reason == policy.ReasonWaitingForArchive {
+		return corev1.EventTypeNormal
+	}
+	return corev1.EventTypeWarning
 }
 
 // warningDue reports whether a warning is due now, or whether it is still too early.

@@ -48,6 +48,17 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestWaitingIsNoWarning: the author of the rule wants that, and others should know.
+func TestWaitingIsNoWarning(t *testing.T) {
+	o := newFixture(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").WaitFor("false", "7d", "")))
+	o.upsert(testbuilders.Pod("a").Succeeded(testbuilders.Now).Fact())
+	o.after(0)
+	_, events := o.after(warnAfter)
+	if got := notes(events); len(got) != 1 || !strings.HasPrefix(got[0], "Normal WaitingForArchive: Held, WaitingForArchive: pods/a (waitFor of rule") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestWarningOfAFinalizer(t *testing.T) {
 	o := newFixture(t, testbuilders.Policy("p").Default("0s"))
 	o.upsert(
