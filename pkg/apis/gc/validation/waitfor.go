@@ -37,7 +37,7 @@ func validateWaitFor(rule *gc.CleanupRule, accepted sets.Set[string], path *fiel
 }
 
 func validateAtMost(d *gc.TTL, path *field.Path) field.ErrorList {
-	const example = `for example "7d"`
+	const example = `for example "12h" or "7d"`
 	switch {
 	case d == nil:
 		return field.ErrorList{field.Required(path, "set how long to wait, "+example+"; onTimeout says what happens then")}
@@ -46,5 +46,5 @@ func validateAtMost(d *gc.TTL, path *field.Path) field.ErrorList {
 	case isZero(*d):
 		return field.ErrorList{field.Invalid(path, *d, `must be at least "1s"; to wait for nothing, remove waitFor`)}
 	}
-	return validateText(*d, path, "; "+gc.TTLExample)
+	return validateText(*d, path, "; use "+example)
 }

@@ -45,7 +45,7 @@ func TestWaitFor(t *testing.T) {
 		"of Secrets":              {rule: rule("a", secrets, waiting())},
 		"for a field of a Job":    {rule: rule("a", waiting(expression("object.status.succeeded > 0")))},
 		"no time":                 {rule("a", waiting(func(w *gc.WaitFor) { w.AtMost = nil })), "atMost", field.ErrorTypeRequired, `"7d"`},
-		"an empty time":           {rule("a", waiting(atMost(""))), "atMost", field.ErrorTypeInvalid, gc.TTLExample},
+		"an empty time":           {rule("a", waiting(atMost(""))), "atMost", field.ErrorTypeInvalid, `use for example "12h" or "7d"`},
 		"zero":                    {rule("a", waiting(atMost("0s"))), "atMost", field.ErrorTypeInvalid, "remove waitFor"},
 		"never":                   {rule("a", waiting(atMost("never"))), "atMost", field.ErrorTypeInvalid, "onTimeout: Keep"},
 		"for ever":                {rule("a", waiting(atMost("Forever"))), "atMost", field.ErrorTypeInvalid, "onTimeout: Keep"},

@@ -95,7 +95,8 @@ func (e *Effective) decideWait(a answer, limits Limits, now time.Time) Decision 
 	if over && e.wait.deletes {
 		return Decision{Action: Delete, Reason: a.reason, At: end}
 	}
-	d := Decision{Action: Hold, Reason: ReasonWaitingForArchive, Detail: e.describeWait(end, over), At: a.at, WaitsUntil: end, Wanted: a.reason}
+	d := Decision{Action: Hold, Reason: ReasonWaitingForArchive, At: a.at, WaitsUntil: end, Wanted: a.reason}
+	d.Detail = e.describeWait(end, over)
 	if over {
 		d.At, d.WaitsUntil = end, time.Time{}
 	}

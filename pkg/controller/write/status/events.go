@@ -247,7 +247,8 @@ func (c *correlator) dueWarnings(r *report.Report, now time.Time) (out []event, 
 	return out, complete
 }
 
-// kindOf returns the type of an event about objects that cannot be deleted. What waits to be archived does what the author of its rule wants.
+// kindOf returns the type of an event about objects that cannot be deleted. That they wait to be archived is what the author of the rule
+// wants.
 func kindOf(reason policy.Reason) string {
 	if reason == policy.ReasonWaitingForArchive {
 		return corev1.EventTypeNormal
