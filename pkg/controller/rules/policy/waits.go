@@ -106,8 +106,8 @@ func (e *Effective) decideWait(a answer, limits Limits, now time.Time) Decision 
 // expressionMost is how much of an expression messages show.
 const expressionMost = 200
 
-// describeWait says what the object waits for, until when, and what follows. end is when the wait ends, zero if never, and over is set if it
-// has ended.
+// describeWait says what the object waits for, until when, and what follows. end is when the wait ends, zero if never, and over is set once
+// it has.
 func (e *Effective) describeWait(end time.Time, over bool) string {
 	text := e.wait.expression.String()
 	if len(text) > expressionMost {
