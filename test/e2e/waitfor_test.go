@@ -72,7 +72,7 @@ func TestWaitFor(t *testing.T) {
 		}
 	}
 	waitWaiting(t, ns, 3, "")
-	waitCandidate(t, ns, "jobs.batch/over", "reason: WaitingForArchive", "the wait is over since", "nobody has archived it, so it stays held (onTimeout: Keep)")
+	waitCandidate(t, ns, "jobs.batch/over", "reason: NotArchived", "Nobody has archived it in time: the wait is over since", "so it stays held (onTimeout: Keep)")
 	expectPlugin(t, ns, "", 0, []string{"Held (WaitingForArchive)", "it waits until ", "waits for at most 7d"}, "why", "job/job-0002")
 	afterwards(t, 0)
 	expectDeletions(t, ns, want...)

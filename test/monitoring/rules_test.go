@@ -117,6 +117,11 @@ func TestAlerts(t *testing.T) {
 				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="WaitingForArchive"}`, "2x400"),
 			after: 6 * time.Hour,
 		},
+		"nobody has archived objects in time": {
+			series: minutes("winnow_leading", "1x400") +
+				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="NotArchived"}`, "2x400"),
+			after: 6 * time.Hour, want: "WinnowHeld", says: "there are 2",
+		},
 		"suspended": {
 			series: minutes("winnow_leading", "1x1500\n\t"+`winnow_tracker_held{instance="a",reason="Suspended"} 2x1500`),
 			after:  24 * time.Hour, want: "WinnowSuspended", says: "2 objects",

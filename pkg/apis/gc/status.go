@@ -17,6 +17,9 @@ type CleanupPolicyStatus struct {
 	Due int64
 	// Held is the number of those counted in Due that cannot be deleted now.
 	Held int64
+	// Waiting is the number of those counted in Held that only a wait of their rule keeps. A replica that starts needs it to find out what
+	// became due while no controller ran.
+	Waiting int64
 	// Holds lists changes that wait for approval because they made too many objects due at once, by ID.
 	Holds []PolicyHold
 	// UnlistedHolds is how many more there are.

@@ -81,6 +81,8 @@ func (e *simulation) assess(c simChange) {
 	due := e.DueBy()
 	e.forgetNotDue(due)
 	affected := e.affected(due)
+	e.forgetEndedWaits(affected)
+	defer func() { e.waited = e.Waiting() }()
 	var all []*simBatch
 	skipped := map[string]bool{}
 	inNamespace, inAll := map[string][]types.UID{}, map[types.UID][]types.UID{}
@@ -311,8 +313,19 @@ func (e *simulation) rulesOf(name string) string {
 	return out
 }
 
+// forgetEndedWaits forgets the clearances of objects whose wait for something a change has ended. affected are the namespaces with changes.
+func (e *simulation) forgetEndedWaits(affected map[string]bool) {
+	waiting := e.Waiting()
+	for _, f := range e.Objects {
+		if e.waited[f.UID] && !waiting[f.UID] && affected[f.Namespace] {
+			delete(e.cleared, f.UID)
+		}
+	}
+}
+
 // clearDue is called after anything but a change by people: objects that become due need no approval.
 func (e *simulation) clearDue() {
+	e.waited = e.Waiting()
 	e.cover()
 	e.date()
 	due := e.DueBy()

@@ -138,6 +138,9 @@ func (e *simulation) wants() map[types.UID]model.Answer {
 // held returns the answer if a hold, or else the clock, prevents the request.
 func (e *simulation) held(a model.Answer, byHold bool) model.Answer {
 	action := map[string]string{model.Delete: model.Hold, model.SetDeadline: model.HoldDeadline}[a.Action]
+	if policy.IsWait(policy.Reason(a.Reason)) { // People read of holds and clocks first.
+		action = model.Hold
+	}
 	switch {
 	case action == "":
 	case byHold:

@@ -44,6 +44,7 @@ type simulation struct {
 	// that is held.
 	cleared map[types.UID]types.UID
 	under   map[types.UID]*simHold
+	waited  map[types.UID]bool // the objects that waited for something after the last event
 	holds   []*simHold
 	// recent has the objects that recent changes made due, by namespace and by the UID of a cluster policy.
 	recent map[string][]simAssessed

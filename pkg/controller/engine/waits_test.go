@@ -97,23 +97,23 @@ func TestARestartBeginsNoWaitAnew(t *testing.T) {
 // TestWhatNobodyArchives stays held when the wait is over, and says so then.
 func TestWhatNobodyArchives(t *testing.T) {
 	w := waitingWorld(t, waitingPolicy(1, "2h", gc.WaitTimeoutKeep), 2*time.Hour, "a")
-	says := func(want string) {
+	says := func(reason policy.Reason, want string) {
 		t.Helper()
 		rec := w.Records.Get(w.facts["a"].UID)
-		if c := w.Candidate(rec, true); !strings.Contains(c.Status.Message, want) || c.Status.Reason != "WaitingForArchive" || c.Status.State != gc.CandidateHeld {
+		if c := w.Candidate(rec, true); !strings.Contains(c.Status.Message, want) || c.Status.Reason != string(reason) || c.Status.State != gc.CandidateHeld {
 			t.Errorf("got %+v, want %q", c.Status, want)
 		}
 	}
-	says("the wait ends at " + w.now.Add(time.Hour).Format(time.RFC3339))
+	says(policy.ReasonWaitingForArchive, "the wait ends at "+w.now.Add(time.Hour).Format(time.RFC3339))
 	w.pass(time.Hour)
 	w.takes()
-	says("the wait is over since " + w.now.Format(time.RFC3339) + ", and nobody has archived it")
+	says(policy.ReasonNotArchived, "the wait is over since "+w.now.Format(time.RFC3339)+", so it stays held")
 	if w.Timers.Len() != 0 {
 		t.Error("there is a timer, although time changes nothing any more")
 	}
 	w.pass(1000 * time.Hour)
 	w.takes()
-	says("the wait is over")
+	says(policy.ReasonNotArchived, "the wait is over")
 	w.archive("a")
 	w.confirmFresh()
 	w.takes("a")
@@ -140,7 +140,7 @@ func TestAnObjectAboveALimitWaits(t *testing.T) {
 	w.takes("b")
 }
 
-// TestAChangeThatEndsWaitsIsAssessed: people make objects due if they remove waitFor. What they only made wait is not due.
+// TestAChangeThatEndsWaitsIsAssessed: people let objects go if they remove waitFor. The waits of others are as they were.
 func TestAChangeThatEndsWaitsIsAssessed(t *testing.T) {
 	w := waitingWorld(t, waitingPolicy(1, "9h", ""), 2*time.Hour, "a", "b", "c")
 	w.Config.HoldAbove = 1
@@ -153,12 +153,11 @@ func TestAChangeThatEndsWaitsIsAssessed(t *testing.T) {
 	w.confirmFresh()
 	w.takes()
 	w.oneHold("p", 2)
-	w.policy(testbuilders.Policy("p").Generation(4).Rules(testbuilders.Rule("r", "1h").WaitFor(isArchived, "9h", "")))
+	w.policy(waitingPolicy(4, "9h", "")) // To wait is no approval.
+	w.archive("a", "b")
 	w.confirmFresh()
 	w.takes()
-	if holds := w.report("p").Holds; len(holds) > 0 {
-		t.Errorf("there are still holds: %+v", holds)
-	}
+	w.oneHold("p", 2)
 }
 
 // TestTimeEndsWaitsWithoutApproval: the change was long ago.
@@ -199,8 +198,8 @@ func TestAPreviewOfAWait(t *testing.T) {
 // TestAFollowerCountsWhatWaited: it notices that an object returns after each deletion, although the wait ends for it only now.
 func TestAFollowerCountsWhatWaited(t *testing.T) {
 	w := waitingWorld(t, waitingPolicy(1, "2h", gc.WaitTimeoutDelete), 3*time.Hour-time.Second, "a")
-	if rec := w.Records.Get(w.facts["a"].UID); rec.Due || !w.Deletes(rec, w.now) {
-		t.Errorf("due: %t; the leader may delete it, and this is not noticed", rec.Due)
+	if rec := w.Records.Get(w.facts["a"].UID); !w.Deletes(rec, w.now) {
+		t.Error("the leader may delete it, and this is not noticed")
 	}
 	w = waitingWorld(t, waitingPolicy(1, "2h", gc.WaitTimeoutDelete), 2*time.Hour, "a")
 	if w.Deletes(w.Records.Get(w.facts["a"].UID), w.now) {

@@ -402,9 +402,13 @@ func compare(before map[types.UID]*view.Due, after []*view.Due, changed types.Na
 	return fresh, still
 }
 
-// notAffected reports whether an object was about to be deleted before the change too, or waits for the same approval.
+// notAffected reports whether an object was about to be deleted before the change too, or waits for the same approval. If the change ends a
+// wait, the object is affected.
 func notAffected(was, is *view.Due) bool {
-	return was.Hold == "" && was.Ends == is.Ends || was.Hold != "" && was.Hold == is.Hold && was.Policy == is.Policy
+	if was.Hold != "" {
+		return was.Hold == is.Hold && was.Policy == is.Policy
+	}
+	return was.Ends == is.Ends && (is.Waits || !was.Waits)
 }
 
 func nameOf(p metav1.Object) types.NamespacedName {

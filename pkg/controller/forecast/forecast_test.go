@@ -183,6 +183,11 @@ func holding(p *gc.CleanupPolicy, holds ...gc.PolicyHold) *gc.CleanupPolicy {
 	return p
 }
 
+// waiting is a policy that waits after an hour for something that never is.
+func waiting(name string) *testbuilders.PolicyBuilder {
+	return testbuilders.Policy(name).Rules(testbuilders.Rule("r", "1h").WaitFor("object.metadata.name == ''", "7d", ""))
+}
+
 var hour = gc.TTL("1h")
 
 func TestForecast(t *testing.T) {
@@ -218,6 +223,27 @@ func TestForecast(t *testing.T) {
 		"created in a dry run": {
 			world: newWorld(jobs("team-a", 70)...), change: gc.PolicyChange{After: ttlPolicy("p", "1h"), DryRun: true},
 			want: []string{"1 Job in team-a is past this TTL and would be deleted now"},
+		},
+		"created, what is due waits": {
+			world: newWorld(jobs("team-a", 70, 80)...), change: gc.PolicyChange{After: waiting("p").Obj()},
+			want: []string{"2 Jobs in team-a are due, and wait until waitFor is true"},
+		},
+		"created in a dry run, what is due waits": {
+			world: newWorld(jobs("team-a", 70)...), change: gc.PolicyChange{After: waiting("p").Obj(), DryRun: true},
+			want: []string{"1 Job in team-a is due, and would wait until waitFor is true"},
+		},
+		"created, too many would wait": {
+			world: newWorld(many...), change: gc.PolicyChange{After: waiting("p").Obj(), DryRun: true},
+			want: []string{"6 Jobs in team-a would wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany},
+		},
+		"updated to wait for nothing": {
+			world:  newWorld(jobs("team-a", 70, 80)...).with(waiting("p").Obj()),
+			change: gc.PolicyChange{Before: waiting("p").Obj(), After: next(ttlPolicy("p", "1h"))},
+			want:   []string{"2 Jobs in team-a are past this TTL and will be deleted now"},
+		},
+		"updated to wait": {
+			world:  newWorld(jobs("team-a", 70, 80)...).with(ttlPolicy("p", "1h")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: next(waiting("p").Obj())},
 		},
 		"created, nothing due": {world: newWorld(old...), change: gc.PolicyChange{After: ttlPolicy("p", "1d")}},
 		"created in a namespace that is not known": {

@@ -62,17 +62,19 @@ func (a *account) propose() trial.Proposal {
 	return trial.Propose(a.PolicyChange)
 }
 
-// lines describes the forecast, with one line for each of: deleted, held, still waiting, shown by Preview, and due by other policies.
+// lines describes the forecast, with one line for each of: deleted, held, due and waiting for something, still waiting for approval,
+// shown by Preview, and due by other policies.
 func (a *account) lines() []string {
-	isOwn := func(due *view.Due) bool { return a.lifecycle == nil && due.Policy == nameOf(a.Policy()) }
-	var gone, held, shown, others, deadlines []*view.Due
+	var gone, held, waiting, shown, others, deadlines []*view.Due
 	for _, due := range a.fresh {
 		switch {
 		case due.Hold == "" && isDeadline(due.Reason):
 			deadlines = append(deadlines, due)
+		case due.Waits && a.isOwn(due):
+			waiting = append(waiting, due)
 		case due.Preview:
 			shown = append(shown, due)
-		case !isOwn(due):
+		case !a.isOwn(due):
 			others = append(others, due)
 		case due.Hold != "":
 			held = append(held, due)
@@ -81,7 +83,7 @@ func (a *account) lines() []string {
 		}
 	}
 	lines := slices.Concat(
-		a.gone(gone), a.held(held), a.stillWaiting(), a.shown(shown), a.others(others), a.deadlines(deadlines), a.ofOtherResources(),
+		a.gone(gone), a.held(held), a.waiting(waiting), a.stillWaiting(), a.shown(shown), a.others(others), a.deadlines(deadlines), a.ofOtherResources(),
 	)
 	if len(lines) == 0 {
 		lines = a.approved()
@@ -94,6 +96,11 @@ func (a *account) lines() []string {
 		lines = append(lines, "more objects may be due than were counted: "+err.Error())
 	}
 	return lines
+}
+
+// isOwn reports whether an object is due by the changed policy.
+func (a *account) isOwn(due *view.Due) bool {
+	return a.lifecycle == nil && due.Policy == nameOf(a.Policy())
 }
 
 // outOfTime says that no object was found due before the time was over. If an error was the reason, a separate line says so.
@@ -158,6 +165,18 @@ func (a *account) held(all []*view.Due) []string {
 		return []string{fmt.Sprintf("%s would wait for approval, %s%s. %s", a.count(all), because(all), most(all), commands(all))}
 	}
 	return []string{fmt.Sprintf("%s %s for approval, %s%s. %s", a.count(all), waits(all), because(all), most(all), commands(all))}
+}
+
+// waiting describes the objects that the changed policy deletes once they have what its rules wait for.
+func (a *account) waiting(all []*view.Due) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	wait := waits(all)
+	if a.DryRun {
+		wait = "would wait"
+	}
+	return []string{fmt.Sprintf("%s %s due, and %s until waitFor is true%s", a.count(all), are(all), wait, most(all))}
 }
 
 // stillWaiting describes objects that an earlier change made due, and that this edit of the policy does not release.
@@ -339,12 +358,15 @@ func number(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+func are(all []*view.Due) string {
+	if len(all) == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // past returns why objects are due.
 func past(all []*view.Due) string {
-	are := "are"
-	if len(all) == 1 {
-		are = "is"
-	}
 	reasons := map[policy.Reason]bool{}
 	for _, due := range all {
 		reasons[due.Reason] = true
@@ -362,7 +384,7 @@ func past(all []*view.Due) string {
 			parts = append(parts, r.says)
 		}
 	}
-	return are + " " + strings.Join(parts, " or ")
+	return are(all) + " " + strings.Join(parts, " or ")
 }
 
 // most names the namespaces with the most objects, if there are several.

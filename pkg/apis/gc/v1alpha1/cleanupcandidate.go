@@ -76,6 +76,7 @@ type CleanupCandidateStatus struct {
 	//
 	// If something else holds it:
 	//  - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits
+	//  - NotArchived: atMost has passed, and the expression of waitFor is still not true
 	//  - Held: a change made too many objects due at once, and waits for approval
 	//  - Suspended: a policy, a guardrail or --start-suspended stops deletions
 	//  - PolicyUnreadable: a stored policy cannot be read

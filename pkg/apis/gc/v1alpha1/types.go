@@ -658,6 +658,10 @@ type CleanupPolicyStatus struct {
 	// +optional
 	// +k8s:optional
 	Held int64 `json:"held"`
+	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time.
+	// +optional
+	// +k8s:optional
+	Waiting int64 `json:"waiting,omitempty"`
 	// holds lists changes that made too many objects due at once and that wait for approval. A hold ends when the
 	// annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
 	// +optional

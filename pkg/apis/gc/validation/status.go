@@ -24,6 +24,7 @@ func ValidateStatus(s *gc.CleanupPolicyStatus) field.ErrorList {
 		{"candidates", s.Candidates},
 		{"due", s.Due},
 		{"held", s.Held},
+		{"waiting", s.Waiting},
 		{"unlistedHolds", s.UnlistedHolds},
 		{"unlistedNamespaces", s.UnlistedNamespaces},
 		{"deleted", s.Deleted},

@@ -25,7 +25,7 @@ func TestStatus(t *testing.T) {
 	if errs := ValidateStatus(&s); len(errs) > 0 {
 		t.Error(errs)
 	}
-	s.Due, s.UnlistedHolds, s.UnlistedNamespaces = -1, -1, -1
+	s.Due, s.Waiting, s.UnlistedHolds, s.UnlistedNamespaces = -1, -1, -1, -1
 	s.Conditions[0].Status = "true"
 	s.Holds = append(s.Holds, gc.PolicyHold{ID: "a"}, gc.PolicyHold{Objects: -1})
 	s.Ceilings = append(s.Ceilings, gc.CeilingStatus{Resource: "pods", Over: -1}, gc.CeilingStatus{Objects: -1, MaxObjects: -1})
@@ -35,7 +35,7 @@ func TestStatus(t *testing.T) {
 		fields = append(fields, err.Field)
 	}
 	want := []string{
-		"status.conditions[0].status", "status.due", "status.unlistedHolds", "status.unlistedNamespaces",
+		"status.conditions[0].status", "status.due", "status.waiting", "status.unlistedHolds", "status.unlistedNamespaces",
 		"status.holds[2].id", "status.holds[3].id", "status.holds[3].objects",
 		"status.ceilings[2].resource", "status.ceilings[2].over",
 		"status.ceilings[3].resource", "status.ceilings[3].objects", "status.ceilings[3].maxObjects",

@@ -4,7 +4,6 @@
 package decide
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/limits"
@@ -41,10 +40,9 @@ func (dec *Decider) Decide(rec *memory.Record, now time.Time) (policy.Resolution
 	return r, WithOverSince(rec, d)
 }
 
-// WithOverSince returns d with the time since which the record is over a limit, if the record is due because of that, or waits although it
-// is.
+// WithOverSince returns d with the time since which the record is over a limit, if the record is due because of that.
 func WithOverSince(rec *memory.Record, d policy.Decision) policy.Decision {
-	if memory.ByLimit(cmp.Or(d.Wanted, d.Reason)) {
+	if memory.ByLimit(d.Reason) {
 		if over := rec.OverSince(); over.After(d.At) {
 			d.At = over
 		}

@@ -44,12 +44,12 @@ func (dec *Decider) NextDecision(rec *memory.Record, d policy.Decision, now time
 // Earliest is the earliest of the times that were added; zero if none was.
 type Earliest struct{ At time.Time }
 
-// Add adds the time until which a decision waits, if it does.
+// Add adds the times at which time alone changes a decision, if there are any.
 func (t *Earliest) Add(d policy.Decision) {
 	if d.Awaits() {
 		t.AddTime(d.At)
 	}
-	t.AddTime(d.WaitsUntil)
+	t.AddTime(d.Wait.ChangesAt())
 }
 
 // AddTime adds a time, unless it is zero.

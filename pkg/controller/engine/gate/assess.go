@@ -93,8 +93,8 @@ func (g *Gate) incompleteCeilings() sets.Set[*memory.Ceiling] {
 	return out
 }
 
-// countOverdue returns how many objects the last status of a policy should count as due and not held: the objects that are overdue and not
-// held, and those that are being deleted. The result is kept in counted, because the objects may be held later.
+// countOverdue returns how many objects the last status of a policy should count as due and not held, or as waiting: the objects that are
+// overdue and not held, and those that are being deleted. The result is kept in counted, because the objects may be held later.
 func (g *Gate) countOverdue(ps *memory.PolicyState, counted map[*memory.PolicyState]int) int {
 	n, ok := counted[ps]
 	if ok {
@@ -114,15 +114,19 @@ func (g *Gate) countOverdue(ps *memory.PolicyState, counted map[*memory.PolicySt
 	return n
 }
 
-// overdue reports whether an object was due while the previous controller still ran. It is not known since when an object is above a limit,
-// so such an object is overdue if the limit counted it by then.
+// overdue reports whether an object was due while the previous controller still ran, even if it waited for something. It is not known since
+// when an object is above a limit, so such an object is overdue if the limit counted it by then.
 func (g *Gate) overdue(rec *memory.Record) bool {
 	at := g.LastRun.Add(-statusDelay)
 	if !rec.Due || rec.At.Time().Before(at) {
 		return rec.Due
 	}
-	counted := rec.Memberships()
-	return memory.ByLimit(memory.Reasons[rec.DeleteReason]) && len(counted) > 0 && counted[0].Member.Since().Before(at)
+	if memory.ByLimit(memory.Reasons[rec.DeleteReason]) {
+		counted := rec.Memberships()
+		return len(counted) > 0 && counted[0].Member.Since().Before(at)
+	}
+	_, then := g.Decide(rec, at) // If its wait has ended since, it is due since the end of the wait.
+	return then.Action == policy.Delete && !memory.ByLimit(then.Reason)
 }
 
 // batch has the objects of a namespace that are due by one policy and not assessed yet.
@@ -216,9 +220,10 @@ func (g *Gate) countUnreported(all []*batch) {
 	}
 }
 
-// unheldByStatus returns how many objects the last status of the policy counts as due and not held, plus those that were approved since.
+// unheldByStatus returns how many objects the last status of the policy counts as due and not held, or only as waiting for something, plus
+// those that were approved since.
 func unheldByStatus(ps *memory.PolicyState) int {
-	n := max(0, ps.Stored.Status.Due-ps.Stored.Status.Held)
+	n := max(0, ps.Stored.Status.Due-ps.Stored.Status.Held+ps.Stored.Status.Waiting)
 	for _, h := range ps.Stored.Status.Holds {
 		if ps.Approves(h.ID) {
 			n += h.Objects

@@ -35,12 +35,23 @@ func (g *Gate) UpdateClearance(rec *memory.Record, before policy.Decision, p *po
 	if h := rec.Hold(); h != nil && (h.Owner == "" || hasEmptyHold(ns)) {
 		g.holdsToCheck.Insert(ns) // p may become the owner of h, or an empty hold may end because p is a new policy for rec.
 	}
-	if rec.Clearance == memory.Cleared && rec.Policy != nil && rec.Policy.UID != p.UID && ns.Stopped(p) {
-		g.SetClearance(rec, memory.Uncleared) // It was cleared for another policy, and is due by p only once the stop ends.
+	if rec.Clearance == memory.Cleared && (clearedForAnother(rec, p) || waitEnded(rec, d)) {
+		rec.Flags.Set(memory.Waited, false)
+		g.SetClearance(rec, memory.Uncleared)
 	}
 	if rec.Clearance == memory.Uncleared {
 		g.tryToClear(rec, before, p, d)
 	}
+}
+
+// clearedForAnother reports whether a record was cleared for another policy than p, and is due by p only once a stop ends.
+func clearedForAnother(rec *memory.Record, p *policy.Policy) bool {
+	return rec.Policy != nil && rec.Policy.UID != p.UID && rec.NS.Stopped(p)
+}
+
+// waitEnded reports whether a record that waited for something does not wait any more, and a pending change may be what ended the wait.
+func waitEnded(rec *memory.Record, d policy.Decision) bool {
+	return len(rec.NS.Changes) > 0 && rec.Flags.Has(memory.Waited) && !d.Waits()
 }
 
 // tryToClear clears a due record unless a change has to be assessed first. p decides d, which replaces before.

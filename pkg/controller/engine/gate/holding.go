@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
-	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
@@ -16,7 +15,7 @@ import (
 func (g *Gate) Explain(rec *memory.Record) policy.Decision {
 	at := DecidedAt(rec.Decision())
 	r, d := g.Decide(rec, at)
-	return g.WithUsage(rec, g.ApplyHolds(rec, r, d, at))
+	return g.WithDetail(rec, g.ApplyHolds(rec, r, d, at))
 }
 
 // DecidedAt returns a time at which a record has the same decision as now: the time at which the object became due, or the zero time,
@@ -40,11 +39,11 @@ func (g *Gate) ApplyHolds(rec *memory.Record, r policy.Resolution, d policy.Deci
 
 // HoldDelete is ApplyHolds without the check of quotas.
 func (g *Gate) HoldDelete(rec *memory.Record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
-	if !d.Ready() {
+	if !d.Wants() {
 		return d
 	}
 	for _, obstacle := range obstacles {
-		if reason, detail := obstacle(g, request{rec, r.Policy, d.Reason, deletion.VerbOf(d.ChangesDeadline()), now}); reason != "" {
+		if reason, detail := obstacle(g, request{rec, r.Policy, d, now}); reason != "" {
 			return d.Held(reason, detail)
 		}
 	}
@@ -59,7 +58,7 @@ func (g *Gate) HoldQuotaDelete(rec *memory.Record, effective *policy.Effective, 
 		return d
 	}
 	sure := g.DecideWithoutQuotas(rec, effective, now)
-	if sure.Action != policy.Delete {
+	if !sure.Ready() {
 		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonUnobserved, Detail: doubt, At: d.At}
 	}
 	return sure
@@ -72,8 +71,7 @@ const clocksDiffer = 5 * time.Second
 // Deletes reports whether a record is to be deleted, on this replica or another one. A DELETE without an answer may have succeeded.
 func (g *Gate) Deletes(rec *memory.Record, now time.Time) bool {
 	now = now.Add(clocksDiffer)
-	waits := memory.Reasons[rec.Reason] == policy.ReasonWaitingForArchive // The wait may end by now.
-	if !rec.Due && !waits && (rec.Action != policy.Wait || rec.At.Time().After(now)) {
+	if !rec.Due && (rec.Action != policy.Wait || rec.At.Time().After(now)) {
 		return false // Most objects that others delete are not due, and deciding takes time.
 	}
 	r, d := g.Decide(rec, now)
@@ -87,10 +85,13 @@ func (g *Gate) explainUsage(rec *memory.Record) string {
 	return g.Usage.Explain(rec, report.MayName)
 }
 
-// WithUsage adds to a decision what refers to the record, or why that is not known.
-func (g *Gate) WithUsage(rec *memory.Record, d policy.Decision) policy.Decision {
-	if d.Reason == policy.ReasonInUse || d.Reason == policy.ReasonReferrersUnknown {
+// WithDetail adds to a decision what takes long to say: what refers to the record, or why that is not known, and what the record waits for.
+func (g *Gate) WithDetail(rec *memory.Record, d policy.Decision) policy.Decision {
+	switch {
+	case d.Reason == policy.ReasonInUse, d.Reason == policy.ReasonReferrersUnknown:
 		d.Detail = g.explainUsage(rec)
+	case d.Waits() && d.Reason == d.Wait.Reason:
+		d.Detail = d.Wait.Detail(rec.Fact())
 	}
 	return d
 }

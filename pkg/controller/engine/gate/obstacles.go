@@ -14,11 +14,10 @@ import (
 
 // request is a DELETE, or a PATCH of a deadline, that a policy wants at a given time.
 type request struct {
-	rec    *memory.Record
-	policy *policy.Policy
-	reason policy.Reason
-	verb   string // of the request
-	now    time.Time
+	rec      *memory.Record
+	policy   *policy.Policy
+	decision policy.Decision
+	now      time.Time
 }
 
 // obstacles are what can keep Winnow from sending a request. Each returns the reason and its detail; both are empty if the request can be
@@ -32,6 +31,7 @@ var obstacles = []func(*Gate, request) (policy.Reason, string){
 	(*Gate).notAssessed,
 	(*Gate).staleView,
 	(*Gate).unauthorized,
+	(*Gate).waits,
 	(*Gate).retrying,
 }
 
@@ -75,12 +75,12 @@ func (g *Gate) notAssessed(r request) (policy.Reason, string) {
 
 // staleView: the object is due because of other objects, and the watch of these has been silent for too long.
 func (g *Gate) staleView(r request) (policy.Reason, string) {
-	return reasonIf(policy.ReasonUnobserved, g.StaleView(r.rec, r.reason))
+	return reasonIf(policy.ReasonUnobserved, g.StaleView(r.rec, r.decision.Reason))
 }
 
 // unauthorized: the account as which the request is sent is missing, does not exist or lacks a right, or its rights are not known yet.
 func (g *Gate) unauthorized(r request) (policy.Reason, string) {
-	return reasonIf(policy.ReasonUnauthorized, g.WhyUnauthorized(r.rec, r.policy, r.verb))
+	return reasonIf(policy.ReasonUnauthorized, g.WhyUnauthorized(r.rec, r.policy, deletion.VerbOf(r.decision.ChangesDeadline())))
 }
 
 // WhyUnauthorized returns why a request for a record and a policy cannot be sent with the account of the policy; empty if it can.
@@ -99,6 +99,9 @@ func (g *Gate) NeedRights(rec *memory.Record, p *policy.Policy, d policy.Decisio
 		g.NeedRight(rec.NS, g.RightFor(rec, p, deletion.VerbOf(false)), d.Due())
 	}
 }
+
+// waits: the object has not what its rule waits for. Messages add the detail, see WithDetail.
+func (*Gate) waits(r request) (policy.Reason, string) { return r.decision.Wait.Reason, "" }
 
 // retrying: an earlier request has failed.
 func (*Gate) retrying(r request) (policy.Reason, string) {

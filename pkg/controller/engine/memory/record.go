@@ -60,6 +60,8 @@ const (
 	isTouched
 	// MustCount: the memberships of the record must be updated.
 	MustCount
+	// Waited: the record waited for something when the pending changes of its namespace began, or since then.
+	Waited
 )
 
 func (f flags) Has(flag flags) bool { return f&flag != 0 }
@@ -271,6 +273,9 @@ func (rec *Record) SetDecision(r policy.Resolution, d policy.Decision) {
 	rec.Policy, rec.Rule, rec.propagation = r.Policy, r.Rule, propagationCodes[r.Propagation]
 	rec.Flags.Set(native, r.Native)
 	rec.Action, rec.Reason, rec.At = d.Action, rec.Reason.Recode(d.Reason), InstantOf(d.At)
+	if waits := d.Waits(); !d.Wait.Unknown && (waits || len(rec.NS.Changes) == 0) {
+		rec.Flags.Set(Waited, waits)
+	}
 }
 
 // Resolution returns who decides for the object.

@@ -34,6 +34,8 @@ type Due struct {
 	// Reason is why the object is due, or ReasonHeld if a hold keeps it. Hold is the ID of the hold, Why the cause of the hold.
 	Reason    policy.Reason
 	Hold, Why string
+	// Waits says that the object has not what its rule waits for, so that it is not deleted yet.
+	Waits bool
 	// Ends says that the object still runs, and that its new deadline would end it at once.
 	Ends bool
 	// HoldOwner is the policy whose annotation approves the hold. HoldTotal says that it is a hold of all namespaces together.
@@ -43,7 +45,7 @@ type Due struct {
 	Preview bool
 }
 
-// Due returns all objects that are due by any policy now, except objects that are held for a reason other than ReasonHeld.
+// Due returns all objects that are due by any policy now, except objects that are held for a reason other than ReasonHeld and a wait.
 func (v *View) Due() []*Due {
 	var out []*Due
 	add := func(due *Due) {
@@ -65,6 +67,8 @@ func (v *View) dueBy(rec *memory.Record, p *policy.Policy, d policy.Decision, pr
 	switch {
 	case d.Ready():
 		return &Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Ends: d.Ends, Preview: preview}
+	case policy.IsWait(d.Reason):
+		return &Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Waits: true, Preview: preview}
 	case d.Reason != policy.ReasonHeld:
 		return nil
 	}

@@ -29,7 +29,7 @@ func (v *View) Candidate(rec *memory.Record, alone bool) gc.CleanupCandidate {
 	p, d := rec.Decider()
 	preview := p != nil && rec.Policy == nil
 	if preview {
-		d = v.WithUsage(rec, d)
+		d = v.WithDetail(rec, d)
 	} else {
 		d = v.Explain(rec)
 	}
@@ -95,13 +95,16 @@ func (v *View) explainMatches(rec *memory.Record, p *policy.Policy, d policy.Dec
 // whenDue returns why a record that waits, and for which a policy decides, will be held when it is due, as far as that is known now;
 // empty if it will not.
 func (v *View) whenDue(rec *memory.Record, p *policy.Policy, effective *policy.Effective) (reason policy.Reason, detail string) {
-	if reason, detail = effective.WhenDue(v.LimitsOn(rec)); reason != "" {
-		return reason, cmp.Or(detail, v.WithUsage(rec, policy.Decision{Reason: reason}).Detail)
+	if reason, detail = effective.WhenDue(); reason != "" {
+		return reason, cmp.Or(detail, v.WithDetail(rec, policy.Decision{Reason: reason}).Detail)
 	}
 	if detail = v.WhyUnauthorized(rec, p, deletion.VerbOf(false)); detail != "" {
-		reason = policy.ReasonUnauthorized
+		return policy.ReasonUnauthorized, detail
 	}
-	return reason, detail
+	if wait := effective.Wait(v.LimitsOn(rec)); wait.Reason != "" {
+		return wait.Reason, wait.Detail(rec.Fact())
+	}
+	return "", ""
 }
 
 // explainCount says why no ceiling counts a record although there is one, and where its finish time comes from if the object does not have
@@ -109,7 +112,7 @@ func (v *View) whenDue(rec *memory.Record, p *policy.Policy, effective *policy.E
 func explainCount(rec *memory.Record, effective *policy.Effective, s *gc.CleanupCandidateStatus) {
 	if s.Reason == string(policy.ReasonUnderCeiling) && !rec.InCeiling() {
 		why := "its finish time is in the future"
-		if reason, detail := effective.WhenDue(policy.Limits{Bounds: &rec.NS.Bounds}); reason != "" {
+		if reason, detail := effective.WhenDue(); reason != "" {
 			why = detail
 		}
 		s.Message = "No policy matches it, and no ceiling counts it: " + why

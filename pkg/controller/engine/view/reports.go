@@ -190,7 +190,7 @@ func (v *View) addTo(sums report.Sums, rec *memory.Record) {
 		}
 	}
 	for _, p := range rec.Previews() {
-		sums.Of(p.Policy).Add(p.Policy, &rec.Compact, p.Decision, func() string { return v.WithUsage(rec, p.Decision).Detail })
+		sums.Of(p.Policy).Add(p.Policy, &rec.Compact, p.Decision, func() string { return v.WithDetail(rec, p.Decision).Detail })
 	}
 }
 

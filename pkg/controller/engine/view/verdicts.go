@@ -24,7 +24,8 @@ type Verdict struct {
 }
 
 // Verdicts returns the decisions of enforcing policies for the objects of a namespace. An object that becomes due by until counts as held
-// already, if it is known that something will hold it then.
+// already, if it is known that something will hold it then. If it is deleted by until because its wait for something ends, it counts as due
+// at that time.
 func (v *View) Verdicts(namespace string, until time.Time) iter.Seq[Verdict] {
 	return func(yield func(Verdict) bool) {
 		ns := v.Namespaces[namespace]
@@ -42,21 +43,31 @@ func (v *View) Verdicts(namespace string, until time.Time) iter.Seq[Verdict] {
 func (v *View) verdict(rec *memory.Record, until time.Time) Verdict {
 	d := rec.Decision()
 	out := Verdict{Compact: &rec.Compact, By: policy.Name(rec.Policy, rec.Rule), State: States[d.Action], Reason: d.Reason, At: d.At}
-	if out.State == gc.CandidateWaiting && !out.At.After(until) {
-		if reason := v.heldWhenDue(rec); reason != "" {
-			out.State, out.Reason = gc.CandidateHeld, reason
-		}
+	waits := d.Reason == policy.ReasonWaitingForArchive
+	if !waits && (out.State != gc.CandidateWaiting || out.At.After(until)) {
+		return out
+	}
+	reason, wait := v.heldWhenDue(rec)
+	switch {
+	case reason == "":
+	case wait.Deletes && !wait.End.IsZero() && !wait.End.After(until):
+		out.State, out.Reason, out.At = gc.CandidateWaiting, reason, wait.End
+	default:
+		out.State, out.Reason = gc.CandidateHeld, reason
 	}
 	return out
 }
 
-// heldWhenDue returns why a record will be held when it is due; empty if nothing is known that will hold it.
-func (v *View) heldWhenDue(rec *memory.Record) policy.Reason {
+// heldWhenDue returns why a record will be held when it is due, and the wait if that is why; empty if nothing is known that will hold it.
+func (v *View) heldWhenDue(rec *memory.Record) (policy.Reason, policy.Waiting) {
 	if rec.NS.Stopped(rec.Policy) {
 		reason, _ := rec.NS.StopReason(rec.Policy)
-		return reason
+		return reason, policy.Waiting{}
 	}
 	effective := v.Resolve(rec)
-	reason, _ := effective.WhenDue(v.LimitsOn(rec))
-	return reason
+	if reason, _ := effective.WhenDue(); reason != "" {
+		return reason, policy.Waiting{}
+	}
+	wait := effective.Wait(v.LimitsOn(rec))
+	return wait.Reason, wait
 }

@@ -18,6 +18,8 @@ type verdict struct {
 	Answer
 	policy PolicyRef
 	ends   bool // see changeOfDeadline
+	// waits is why the object is kept although it is due, because it waits for something; empty if it does not.
+	waits string
 }
 
 func (c *recomputation) answers() map[types.UID]Answer {
@@ -40,12 +42,14 @@ func (c *recomputation) decide(f *lifecycle.Fact) verdict {
 		v.Action, v.Reason = held, "Suspended"
 	case c.withoutAccount(f.Namespace, v.policy):
 		v.Action, v.Reason = held, "Unauthorized"
+	case v.waits != "":
+		v.Action, v.Reason = Hold, v.waits
 	}
 	return v
 }
 
-// decideUnstopped returns what would happen if nothing stopped the deletions of a whole policy or namespace. The first reason that applies
-// decides.
+// decideUnstopped returns what would happen if nothing stopped the deletions of a whole policy or namespace, and if the object waited for
+// nothing. The first reason that applies decides.
 func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 	if v, changes := c.changeOfDeadline(f); changes {
 		return v
@@ -108,11 +112,10 @@ func (c *recomputation) decideCandidate(
 		due = time.Time{} // It depends on when other objects finished.
 	}
 	if w := c.longestWait(f); w != nil {
-		action, at := c.decideWait(f, w, due)
-		if action == Hold {
-			return say(Hold, "WaitingForArchive", at)
-		}
-		return say(action, s.reason, at)
+		waits, at := c.decideWait(f, w, due)
+		v := say(Delete, s.reason, at)
+		v.waits = waits
+		return v
 	}
 	return say(Delete, s.reason, due)
 }

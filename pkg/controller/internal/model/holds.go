@@ -16,7 +16,7 @@ type PolicyInNamespace struct {
 }
 
 // DueBy returns the objects that are due, or that a new deadline would end at once, by the policy that decides for them. These include
-// objects that are held only because of suspend, suspendAll or an unreadable policy.
+// objects that are held only because of suspend, suspendAll or an unreadable policy, and objects that wait for something.
 func (w *World) DueBy() map[PolicyInNamespace][]types.UID {
 	out := map[PolicyInNamespace][]types.UID{}
 	c := w.recomputation(PolicyRef{})
@@ -44,7 +44,7 @@ func (w *World) Deadlines() map[PolicyInNamespace][]types.UID {
 }
 
 // NewlyDue counts the objects that a change makes due: objects in after.DueBy that are not in before.DueBy. They include objects whose own
-// hold the change ended.
+// hold the change ended, and objects whose wait it ended, although they were due before.
 func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 	was := map[types.UID]bool{}
 	for _, uids := range before.DueBy() {
@@ -52,10 +52,11 @@ func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 			was[uid] = true
 		}
 	}
+	waited, waits := before.Waiting(), after.Waiting()
 	out := map[PolicyInNamespace]int{}
 	for key, uids := range after.DueBy() {
 		for _, uid := range uids {
-			if !was[uid] {
+			if !was[uid] || waited[uid] && !waits[uid] {
 				out[key]++
 			}
 		}

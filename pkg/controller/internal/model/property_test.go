@@ -131,7 +131,7 @@ func checkCeiling(t *rapid.T, c *recomputation, p policy, resource string, most 
 		}
 		total[f.Namespace]++
 		switch a := c.decide(f).Answer; {
-		case a.Reason == "WaitingForArchive": // The ceiling counts it, and lets it wait.
+		case a.Reason == "WaitingForArchive", a.Reason == "NotArchived": // The ceiling counts it, and lets it wait.
 		case a.Action != Delete:
 			kept++
 		case a.By == "ceiling="+p.ref.Name:
@@ -317,7 +317,7 @@ func TestDrawnWorldsHaveEverything(t *testing.T) {
 		"Ignore NotFinished": true, "Ignore LeftToOwner": true, "Await Terminating": true, "Keep UnderCeiling": true, "Keep Never": true,
 		"Keep OutsideCapacity": true,
 		"Hold ExpressionError": true, "Wait NotDue": true, "Hold InvalidAnnotation": true, "Hold OwnerActive": true, "Hold Uncounted": true,
-		"Hold WaitingForArchive": true, "previewed Hold WaitingForArchive": true,
+		"Hold WaitingForArchive": true, "Hold NotArchived": true, "previewed Hold WaitingForArchive": true,
 		"Hold ManagedElsewhere": true, "Hold RecreateLoop": true, "Hold PolicyUnreadable": true, "Hold Suspended": true,
 		"Delete Expired": true, "Delete OverCapacity": true, "Delete OverCeiling": true,
 		"previewed Delete OverCapacity": true, "previewed Wait NotDue": true,

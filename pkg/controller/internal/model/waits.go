@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
@@ -41,21 +42,34 @@ func (c *recomputation) longestWait(f *lifecycle.Fact) *gc.WaitFor {
 	return deleted
 }
 
-// decideWait returns what happens to a due object that waits for something. due is when it became due, zero if that is not known.
-func (c *recomputation) decideWait(f *lifecycle.Fact, w *gc.WaitFor, due time.Time) (action string, at time.Time) {
+// decideWait returns why a due object is kept because it waits for something, empty if it is not, and since when it is due. due is when it
+// became due, zero if that is not known.
+func (c *recomputation) decideWait(f *lifecycle.Fact, w *gc.WaitFor, due time.Time) (waits string, at time.Time) {
 	byTime := c.dueByTime(f)
 	end := byTime.at.Add(duration(*w.AtMost))
 	over := !byTime.never && !c.Now.Before(end)
 	switch {
-	case over && due.IsZero():
-		end = time.Time{}
 	case !over:
-		end = due
+		return "WaitingForArchive", due
+	case due.IsZero():
+		end = time.Time{}
 	}
-	if over && w.OnTimeout == gc.WaitTimeoutDelete {
-		return Delete, end
+	if w.OnTimeout == gc.WaitTimeoutDelete {
+		return "", end
 	}
-	return Hold, end
+	return "NotArchived", end
+}
+
+// Waiting returns the due objects that wait for something, whatever else holds them.
+func (w *World) Waiting() map[types.UID]bool {
+	out := map[types.UID]bool{}
+	c := w.recomputation(PolicyRef{})
+	for _, f := range w.Objects {
+		if c.decideUnstopped(f).waits != "" {
+			out[f.UID] = true
+		}
+	}
+	return out
 }
 
 // dueByTime returns when the object is due if nothing counts it.

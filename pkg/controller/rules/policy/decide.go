@@ -41,17 +41,14 @@ type Decision struct {
 	Reason Reason
 	// Detail explains the reason in messages; often empty.
 	Detail string
-	// At is when the object became or becomes due, or if it has waited for something, when that was over; zero if that is never, or not known.
-	// With SetDeadline and HoldDeadline, it is when the new
-	// deadline ends the object.
+	// At is when the object became or becomes due, or if a wait for something is over, when it ended; zero if that is never, or not known. With
+	// SetDeadline and HoldDeadline, it is when the new deadline ends the object.
 	At time.Time
 	// PassesAt is when the policies decide instead of a ceiling, because the object is then due without the ceiling; zero if that is never, or
 	// no ceiling decides.
 	PassesAt time.Time
-	// WaitsUntil is set if the object waits for something, and this changes at a time: then it is deleted, or kept although the wait is over.
-	// Wanted is the reason that the object will be deleted for.
-	WaitsUntil time.Time
-	Wanted     Reason
+	// Wait is what a due object waits for. With Delete, the object counts as due, but nothing may be sent for it yet.
+	Wait Waiting
 	// Deadline is the new deadline with SetDeadline; zero removes it. Ends is set with SetDeadline and HoldDeadline if the object has run for
 	// longer already, so that the deadline would end it at once.
 	Deadline time.Duration
@@ -72,8 +69,14 @@ func (d Decision) Awaits() bool {
 // ChangesDeadline reports whether a deadline must be set, changed or removed.
 func (d Decision) ChangesDeadline() bool { return d.Action == SetDeadline || d.Action == HoldDeadline }
 
+// Wants reports whether the policies want a request sent for the object, now or when it has what it waits for.
+func (d Decision) Wants() bool { return d.Action == Delete || d.Action == SetDeadline }
+
 // Ready reports whether a request must be sent for the object.
-func (d Decision) Ready() bool { return d.Action == Delete || d.Action == SetDeadline }
+func (d Decision) Ready() bool { return d.Wants() && !d.Waits() }
+
+// Waits reports whether the object is due and waits for something, whatever else prevents its deletion.
+func (d Decision) Waits() bool { return d.Wait.Reason != "" }
 
 // Held returns the decision if something prevents the request.
 func (d Decision) Held(reason Reason, detail string) Decision {
@@ -81,7 +84,7 @@ func (d Decision) Held(reason Reason, detail string) Decision {
 	if d.Action == SetDeadline {
 		action = HoldDeadline
 	}
-	return Decision{Action: action, Reason: reason, Detail: detail, At: d.At, PassesAt: d.PassesAt, Ends: d.Ends}
+	return Decision{Action: action, Reason: reason, Detail: detail, At: d.At, PassesAt: d.PassesAt, Wait: d.Wait, Ends: d.Ends}
 }
 
 // Due reports whether the object is due and still exists.

@@ -227,12 +227,9 @@ func (e *Effective) EffectiveTTL(matches []Match, b *Bounds) gc.TTL {
 	return gc.TTL(gc.FormatDuration(a.at.Sub(since)))
 }
 
-// WhenDue returns why the object will be held when it is due; empty if no reason is known.
-func (e *Effective) WhenDue(limits Limits) (Reason, string) {
+// WhenDue returns why the object will be held when it is due, apart from a wait; empty if no reason is known.
+func (e *Effective) WhenDue() (Reason, string) {
 	hold := e.hold()
-	if hold.reason == "" && e.wait != nil {
-		return ReasonWaitingForArchive, e.describeWait(e.waitEnds(limits), false)
-	}
 	return hold.reason, hold.detail
 }
 

@@ -456,7 +456,7 @@ func TestWhenDue(t *testing.T) {
 	fact := job("j").TTL("soon").Fact()
 	m.Ask(fact, []*policy.Policy{compiled(t, testbuilders.Policy("p").Default("2h"))}, nil, nil, nil)
 	effective := policy.Resolve(policy.Object{Fact: fact}, m.Enforced)
-	if reason, detail := effective.WhenDue(policy.Limits{Bounds: &policy.NoBounds}); reason != policy.ReasonInvalidAnnotation || !strings.Contains(detail, `"soon"`) {
+	if reason, detail := effective.WhenDue(); reason != policy.ReasonInvalidAnnotation || !strings.Contains(detail, `"soon"`) {
 		t.Errorf("got %s: %s", reason, detail)
 	}
 }

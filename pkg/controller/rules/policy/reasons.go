@@ -36,6 +36,7 @@ const (
 	ReasonManagedElsewhere        Reason = "ManagedElsewhere"
 	ReasonRecreateLoop            Reason = "RecreateLoop"
 	ReasonWaitingForArchive       Reason = "WaitingForArchive"
+	ReasonNotArchived             Reason = "NotArchived"
 	ReasonPolicyUnreadable        Reason = gc.ReasonUnreadable
 	ReasonSuspended               Reason = "Suspended"
 	ReasonHeld                    Reason = "Held"
@@ -88,6 +89,7 @@ var described = []struct {
 	{ReasonManagedElsewhere, "It is managed elsewhere"},
 	{ReasonRecreateLoop, "It comes back after each deletion"},
 	{ReasonWaitingForArchive, "It waits to be archived"},
+	{ReasonNotArchived, "Nobody has archived it in time"},
 	{ReasonPolicyUnreadable, "A policy cannot be read"},
 	{ReasonSuspended, "Deletions are suspended"},
 	{ReasonHeld, "A change made too many objects due at once, and waits for approval"},

@@ -103,7 +103,11 @@ func (e *Effective) addAnswer(m *Match, first bool) {
 	if sure := m.answerWithoutQuotas(&e.Object); first || sure.laterThan(e.latestWithoutQuotas) {
 		e.latestWithoutQuotas = sure
 	}
-	if byTime := m.answerByTime(&e.Object); first || byTime.laterThan(e.latestByTime) {
+	byTime := a
+	if m.Over {
+		byTime = m.answerByTime(&e.Object)
+	}
+	if first || byTime.laterThan(e.latestByTime) {
 		e.latestByTime = byTime
 	}
 	if first || e.decides(m, a) {

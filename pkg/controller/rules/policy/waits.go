@@ -4,9 +4,11 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -79,56 +81,100 @@ func (e *Effective) dueByTime(limits Limits) answer {
 	return e.raise(a, limits)
 }
 
-// waitEnds returns when the wait of the object ends because time passes; zero if it does not. There must be a wait.
-func (e *Effective) waitEnds(limits Limits) time.Time {
-	due := e.dueByTime(limits)
-	if due.never {
+// Waiting is what a due object waits for before it is deleted.
+type Waiting struct {
+	// Reason says why the object is kept because of the wait; empty if it waits for nothing. ReasonNotArchived says that the wait is over, and
+	// that time changes nothing any more.
+	Reason Reason
+	// End is when the wait ends because time passes; zero if it does not.
+	End time.Time
+	// Deletes says that the object is deleted at End. Unknown says that the expression has not been evaluated for the object yet.
+	Deletes, Unknown bool
+	// policy and rule say what the object waits for.
+	policy *Policy
+	rule   *Rule
+}
+
+// IsWait reports whether a decision with this reason keeps an object only because of a wait.
+func IsWait(reason Reason) bool {
+	return reason == ReasonWaitingForArchive || reason == ReasonNotArchived
+}
+
+// ChangesAt returns when time changes what the wait does; zero if it does not.
+func (w Waiting) ChangesAt() time.Time {
+	if w.Reason == ReasonNotArchived {
 		return time.Time{}
 	}
-	return due.at.Add(e.wait.atMost)
+	return w.End
+}
+
+// Wait returns what the object waits for once it is due; empty if that is nothing.
+func (e *Effective) Wait(limits Limits) Waiting {
+	if e.wait == nil {
+		return Waiting{}
+	}
+	_, _, known := e.Conditions.Result(e.wait.expression.String())
+	out := Waiting{
+		Reason: ReasonWaitingForArchive, Deletes: e.wait.deletes, Unknown: !known, policy: e.waitsBy.Policy, rule: e.waitsBy.Rule,
+	}
+	if due := e.dueByTime(limits); !due.never {
+		out.End = due.at.Add(e.wait.atMost)
+	}
+	return out
 }
 
 // decideWait decides at now for a due object that has to wait, and that nothing else holds. a is the answer.
 func (e *Effective) decideWait(a answer, limits Limits, now time.Time) Decision {
-	end := e.waitEnds(limits)
-	over := !end.IsZero() && !now.Before(end)
-	if over && e.wait.deletes {
-		return Decision{Action: Delete, Reason: a.reason, At: end}
+	d, w := Decision{Action: Delete, Reason: a.reason, At: a.at}, e.Wait(limits)
+	if !w.End.IsZero() && !now.Before(w.End) {
+		d.At = w.End
+		if w.Deletes {
+			return d
+		}
+		w.Reason = ReasonNotArchived
 	}
-	d := Decision{Action: Hold, Reason: ReasonWaitingForArchive, At: a.at, WaitsUntil: end, Wanted: a.reason}
-	d.Detail = e.describeWait(end, over)
-	if over {
-		d.At, d.WaitsUntil = end, time.Time{}
-	}
+	d.Wait = w
 	return d
 }
 
-// expressionMost is how much of an expression messages show.
-const expressionMost = 200
-
-// describeWait says what the object waits for, until when, and what follows. end is when the wait ends, zero if never, and over is set once
-// it has.
-func (e *Effective) describeWait(end time.Time, over bool) string {
-	text := e.wait.expression.String()
-	if len(text) > expressionMost {
-		text = text[:expressionMost] + "..."
-	}
-	what, at := fmt.Sprintf("waitFor of %s is not true: %s", e.waitsBy.title(), text), gc.WholeSecond(end).UTC().Format(time.RFC3339)
-	switch _, failure, known := e.Conditions.Result(e.wait.expression.String()); {
+// Detail says in messages what an object waits for, until when, and what follows.
+func (w Waiting) Detail(f *lifecycle.Fact) string {
+	expression := w.rule.wait.expression.String()
+	note := ""
+	switch _, failure, known := f.Conditions.Result(expression); {
 	case !known:
-		what += " (it has not been evaluated for this object yet)"
+		note = " (it has not been evaluated for this object yet)"
 	case failure != "":
-		what += " (" + shownFailure(e.Fact, failure) + ")"
+		if strings.HasPrefix(failure, "expression '") { // The message shows the expression anyway. A long one may have left no room for the rest.
+			_, rest, _ := strings.Cut(failure, "' resulted in error: ")
+			failure = cmp.Or(rest, "it failed")
+		}
+		note = " (" + onOneLine(shownFailure(f, failure)) + ")"
 	}
+	by := Match{Policy: w.policy, Rule: w.rule}
+	what := fmt.Sprintf("waitFor of %s is not true%s: %s", by.title(), note, onOneLine(expression))
+	at := gc.WholeSecond(w.End).UTC().Format(time.RFC3339)
 	switch {
-	case over:
-		return fmt.Sprintf("the wait is over since %s, and nobody has archived it, so it stays held (onTimeout: Keep); %s", at, what)
-	case end.IsZero():
+	case w.Reason == ReasonNotArchived:
+		return fmt.Sprintf("the wait is over since %s, so it stays held (onTimeout: Keep); %s", at, what)
+	case w.End.IsZero():
 		return what + "; it waits without end, because atMost counts from the end of a TTL, and it has none"
-	case e.wait.deletes:
+	case w.Deletes:
 		return fmt.Sprintf("%s; it waits until %s at most, and is deleted then (onTimeout: Delete)", what, at)
 	}
 	return fmt.Sprintf("%s; the wait ends at %s, and it stays held even then (onTimeout: Keep)", what, at)
+}
+
+// onOneLineMost is how much of an expression or of its error messages show.
+const onOneLineMost = 200
+
+// onOneLine returns the beginning of a text without line breaks.
+func onOneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > onOneLineMost {
+		return strings.ToValidUTF8(text[:onOneLineMost], "") + "..."
+	}
+	return text
 }
 
 // String says what the wait is for.

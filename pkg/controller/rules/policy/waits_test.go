@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,11 +42,17 @@ func evaluated(t *testing.T, annotations map[string]any, texts ...string) lifecy
 	return lifecycle.NewConditions(nil, all, nil).Evaluate(map[string]any{"metadata": metadata})
 }
 
+// waiting is a Job that finished an hour ago, with results of expressions.
+func waiting(results lifecycle.Results) *lifecycle.Fact {
+	f := job("a").Fact()
+	f.Conditions = results
+	return f
+}
+
 // waitAt decides at a time for a Job that finished an hour ago.
 func waitAt(t *testing.T, at time.Time, results lifecycle.Results, all ...*testbuilders.PolicyBuilder) policy.Decision {
 	t.Helper()
-	f := job("a").Fact()
-	f.Conditions = results
+	f := waiting(results)
 	var enforcing []*policy.Policy
 	for _, b := range all {
 		enforcing = append(enforcing, compiled(t, b))
@@ -82,10 +89,10 @@ func TestWaits(t *testing.T) {
 			`waitFor of rule "r" of CleanupPolicy "p" is not true: ` + archived + `; the wait ends at 2026-03-08T11:30:00Z, and it stays held even then (onTimeout: Keep)`},
 		"just before the end": {unmarked, policies(waits("p", archived, "7d", "")), 7*24*time.Hour - 1, hold, 0, 7 * 24 * time.Hour, "the wait ends at"},
 		"the wait is over": {unmarked, policies(waits("p", archived, "7d", gc.WaitTimeoutKeep)), 7 * 24 * time.Hour, hold, 7 * 24 * time.Hour, 0,
-			"the wait is over since 2026-03-08T11:30:00Z, and nobody has archived it, so it stays held (onTimeout: Keep)"},
+			"the wait is over since 2026-03-08T11:30:00Z, so it stays held (onTimeout: Keep)"},
 		"then delete":              {unmarked, policies(waits("p", archived, "1h", gc.WaitTimeoutDelete)), time.Hour, remove, time.Hour, 0, ""},
 		"delete, just before then": {unmarked, policies(waits("p", archived, "1h", gc.WaitTimeoutDelete)), time.Hour - 1, hold, 0, time.Hour, "until 2026-03-01T12:30:00Z at most, and is deleted then"},
-		"the expression fails":     {unmarked, policies(waits("p", stored, "1h", "")), 0, hold, 0, time.Hour, "resulted in error: no such key: annotations"},
+		"the expression fails":     {unmarked, policies(waits("p", stored, "1h", "")), 0, hold, 0, time.Hour, "is not true (no such key: annotations): "},
 		"it fails without end":     {unmarked, policies(waits("p", stored, "1h", gc.WaitTimeoutDelete)), time.Hour, remove, time.Hour, 0, ""},
 		"not evaluated":            {lifecycle.Results{}, policies(waits("p", archived, "1h", gc.WaitTimeoutDelete)), 0, hold, 0, time.Hour, "it has not been evaluated for this object yet"},
 		"not evaluated, too long":  {marked.Waiting(), policies(waits("p", archived, "1h", "")), 0, hold, 0, time.Hour, "not evaluated yet"},
@@ -103,15 +110,26 @@ func TestWaits(t *testing.T) {
 			if c.until != 0 {
 				until = due.Add(c.until)
 			}
-			if d.Action != c.action || !d.At.Equal(want) || !d.WaitsUntil.Equal(until) {
-				t.Errorf("got %+v, want action %d at %s, until %s", d, c.action, want, until)
+			if d.Action != remove || d.Reason != policy.ReasonExpired || !d.At.Equal(want) || !d.Wait.ChangesAt().Equal(until) {
+				t.Errorf("got %+v, want it due at %s, until %s", d, want, until)
 			}
-			reason := policy.ReasonExpired
+			var reason policy.Reason
 			if c.action == hold {
-				reason = policy.ReasonWaitingForArchive
+				if reason = policy.ReasonWaitingForArchive; until.IsZero() {
+					reason = policy.ReasonNotArchived
+				}
 			}
-			if d.Reason != reason || !strings.Contains(d.Detail, c.detail) {
-				t.Errorf("got %s: %s\nwant %s", d.Reason, d.Detail, c.detail)
+			if d.Wait.Reason != reason || d.Ready() == d.Waits() {
+				t.Errorf("got %+v, want reason %q", d.Wait, reason)
+			}
+			if c.action != hold {
+				return
+			}
+			if detail := d.Wait.Detail(waiting(c.results)); !strings.Contains(detail, c.detail) {
+				t.Errorf("got %s\nwant %s", detail, c.detail)
+			}
+			if held := d.Held(policy.ReasonSuspended, ""); !held.Waits() || !held.Wait.ChangesAt().Equal(until) {
+				t.Errorf("held: got %+v, want it to change at %s", held, until)
 			}
 		})
 	}
@@ -144,10 +162,10 @@ func TestWaitBeginsWhenTimeMakesDue(t *testing.T) {
 		p := compiled(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "30m").Keeping(0).WaitFor(archived, "1h", gc.WaitTimeoutDelete)))
 		effective := policy.Resolve(policy.Object{Fact: f}, []policy.Match{{Policy: p, Rule: matched(t, p, f), Counted: true, Over: true}})
 		limits := policy.Limits{Bounds: c.bounds}
-		if _, d := effective.Decide(limits, finished.Add(c.end-1)); d.Action != hold || d.Reason != policy.ReasonWaitingForArchive {
+		if _, d := effective.Decide(limits, finished.Add(c.end-1)); d.Wait.Reason != policy.ReasonWaitingForArchive {
 			t.Errorf("%s: just before %s, %+v", name, c.end, d)
 		}
-		if _, d := effective.Decide(limits, finished.Add(c.end)); d.Action != remove || !d.At.Equal(finished.Add(c.end)) {
+		if _, d := effective.Decide(limits, finished.Add(c.end)); !d.Ready() || !d.At.Equal(finished.Add(c.end)) {
 			t.Errorf("%s: at %s, %+v", name, c.end, d)
 		}
 		if !effective.Counting(c.bounds, finished.Add(48*time.Hour)).Counts {
@@ -174,9 +192,9 @@ func TestWaitWhenDue(t *testing.T) {
 	var m policy.Matches
 	m.Ask(f, []*policy.Policy{compiled(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "2h").WaitFor(archived, "7d", gc.WaitTimeoutDelete)))}, nil, nil, nil)
 	effective := policy.Resolve(policy.Object{Fact: f}, m.Enforced)
-	reason, detail := effective.WhenDue(policy.Limits{Bounds: &policy.NoBounds})
-	if reason != policy.ReasonWaitingForArchive || !strings.Contains(detail, "until 2026-03-08T13:00:00Z at most, and is deleted then") {
-		t.Errorf("got %s: %s", reason, detail)
+	wait := effective.Wait(policy.Limits{Bounds: &policy.NoBounds})
+	if detail := wait.Detail(f); wait.Reason != policy.ReasonWaitingForArchive || !strings.Contains(detail, "until 2026-03-08T13:00:00Z at most, and is deleted then") {
+		t.Errorf("got %s: %s", wait.Reason, detail)
 	}
 }
 
@@ -204,8 +222,9 @@ func TestWaitsOfSecrets(t *testing.T) {
 	}
 	effective := policy.Resolve(policy.Object{Fact: f}, []policy.Match{{Policy: p, Rule: matched(t, p, f)}})
 	_, d := effective.Decide(policy.Limits{Bounds: &policy.NoBounds}, testbuilders.Now)
-	if d.Reason != policy.ReasonWaitingForArchive || strings.Contains(d.Detail, "hunter2") || !strings.Contains(d.Detail, "it is not shown") {
-		t.Errorf("got %+v", d)
+	detail := d.Wait.Detail(f)
+	if d.Wait.Reason != policy.ReasonWaitingForArchive || strings.Contains(detail, "hunter2") || !strings.Contains(detail, "it is not shown") {
+		t.Errorf("got %+v: %s", d, detail)
 	}
 	stored.Spec.Rules[0].WaitFor.Expression = "has(object.data.a)"
 	if _, err := policy.Compile(stored); err == nil {
@@ -231,11 +250,20 @@ func TestWaitsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestLongExpressionsAreCut: messages are for people, and an expression may have 4,096 characters.
+// TestLongExpressionsAreCut: messages are for people, and an expression may have 4,096 characters on many lines. The error comes first.
 func TestLongExpressionsAreCut(t *testing.T) {
-	long := "object.metadata.name == '" + strings.Repeat("x", 1000) + "'"
-	d := waitAt(t, now, evaluated(t, nil, long), waits("p", long, "7d", ""))
-	if len(d.Detail) > 450 || !strings.Contains(d.Detail, "xxx...") {
-		t.Errorf("got %d bytes: %s", len(d.Detail), d.Detail)
+	for name, c := range map[string]struct{ expression, want string }{
+		"long":          {"object.metadata.name == '" + strings.Repeat("x", 1000) + "'", "xxx..."},
+		"lines":         {"object.metadata.name\n  ==\n'b'", "is not true: object.metadata.name == 'b'; the wait"},
+		"in a rune":     {"object.metadata.name == '" + strings.Repeat("é", 500) + "'", "é...; the wait"},
+		"with an error": {"object.metadata.missing == '" + strings.Repeat("é", 30) + "'", "is not true (no such key: missing): object.metadata.missing"},
+		"without room":  {"object.metadata.missing == '" + strings.Repeat("é", 1000) + "'", "is not true (it failed): object.metadata.missing"},
+	} {
+		f := waiting(evaluated(t, nil, c.expression))
+		d := waitAt(t, now, f.Conditions, waits("p", c.expression, "7d", ""))
+		detail := d.Wait.Detail(f)
+		if len(detail) > 600 || !strings.Contains(detail, c.want) || !utf8.ValidString(detail) || strings.Contains(detail, "\n") {
+			t.Errorf("%s: got %d bytes: %s", name, len(detail), detail)
+		}
 	}
 }

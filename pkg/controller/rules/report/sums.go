@@ -52,6 +52,7 @@ func (all Sums) Waiting(h *approval.Hold, p *policy.Policy, uid types.UID) (int6
 // Sum counts the objects of one policy.
 type Sum struct {
 	candidates, due, held          int64
+	waiting                        int64 // of held, those that wait for what their rule says
 	ready                          int64 // due and not held
 	under                          map[*approval.Hold]*holdSum
 	next                           time.Time
@@ -77,6 +78,9 @@ func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() s
 		s.ready++
 	case policy.Hold:
 		s.held++
+		if policy.IsWait(d.Reason) {
+			s.waiting++
+		}
 		addTo(&s.heldByReason, groupOf(o, p, d.Reason), detail)
 	case policy.Await:
 		if o.Terminating() {
@@ -137,6 +141,7 @@ func (s *Sum) Merge(o *Sum) {
 	s.candidates += o.candidates
 	s.due += o.due
 	s.held += o.held
+	s.waiting += o.waiting
 	s.soonest(o.next)
 	for _, g := range o.heldByReason {
 		addTo(&s.heldByReason, *g, func() string { return g.Detail })
@@ -148,7 +153,7 @@ func (s *Sum) Merge(o *Sum) {
 
 // Fill sets the counts and groups of a report.
 func (s *Sum) Fill(r *Report) {
-	r.Candidates, r.Due, r.Held = s.candidates, s.due, s.held
+	r.Candidates, r.Due, r.Held, r.Waiting = s.candidates, s.due, s.held, s.waiting
 	r.HeldByReason, r.AwaitingByReason = sorted(s.heldByReason), sorted(s.awaitingByReason)
 	if !s.next.IsZero() {
 		at := metav1.NewTime(gc.WholeSecond(s.next))

@@ -32,7 +32,7 @@ const (
 func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
-		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
+		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Waiting: r.Waiting, Deleted: r.Deleted,
 		Holds: r.Holds, UnlistedHolds: r.UnlistedHolds, Ceilings: r.Ceilings,
 		Namespaces: r.Namespaces, UnlistedNamespaces: r.UnlistedNamespaces,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
