@@ -27,6 +27,8 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	Due *int64 `json:"due,omitempty"`
 	// held is the number of due candidates that Winnow cannot delete now. The condition Ready says why.
 	Held *int64 `json:"held,omitempty"`
+	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time.
+	Waiting *int64 `json:"waiting,omitempty"`
 	// holds lists changes that made too many objects due at once and that wait for approval. A hold ends when the
 	// annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
 	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
@@ -97,6 +99,14 @@ func (b *CleanupPolicyStatusApplyConfiguration) WithDue(value int64) *CleanupPol
 // If called multiple times, the Held field is set to the value of the last call.
 func (b *CleanupPolicyStatusApplyConfiguration) WithHeld(value int64) *CleanupPolicyStatusApplyConfiguration {
 	b.Held = &value
+	return b
+}
+
+// WithWaiting sets the Waiting field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Waiting field is set to the value of the last call.
+func (b *CleanupPolicyStatusApplyConfiguration) WithWaiting(value int64) *CleanupPolicyStatusApplyConfiguration {
+	b.Waiting = &value
 	return b
 }
 
