@@ -170,6 +170,7 @@ func (o *ControllerOptions) controllerConfig(ownNamespace string) cleanup.Config
 		StartSuspended:        o.StartSuspended,
 		DefaultServiceAccount: o.DefaultServiceAccount,
 		RequireServiceAccount: o.RequireServiceAccount,
+		Notify:                o.Notify.config(),
 		LeaderElection:        o.LeaderElection,
 	}
 }
