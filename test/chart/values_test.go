@@ -66,6 +66,10 @@ func TestRefusals(t *testing.T) {
 		"accounts.enabled=true,accounts.default=janitor":                    `accounts.default is "janitor", and accounts.names does not contain it: add it to accounts.names`,
 		"accounts.enabled=true,accounts.names={system:admin}":               "at '/accounts/names/0': 'system:admin' does not match pattern",
 		"extraArgs={--default-service-account=x}":                           "extraArgs contains --default-service-account, on which other objects of the chart depend: set accounts.default instead",
+		"notify.url=http://events.example.org":                              "at '/notify/url': 'http://events.example.org' does not match pattern",
+		"notify.url=https://me:secret@events.example.org":                   "at '/notify/url'",
+		"notify.tokenSecret=events":                                         "notify.caSecret, notify.tokenSecret and notify.clientCertSecret have no use without notify.url",
+		"notify.url=https://a,notify.caSecret=A":                            "at '/notify/caSecret': 'A' does not match pattern",
 		"networkPolicy.enabled=true,hostNetwork=true":                       "networkPolicy.enabled has no effect with hostNetwork",
 	} {
 		_, stderr, err := tryHelm(t, "template", "winnow", chart, "--namespace", namespace, "--set", values)

@@ -43,6 +43,19 @@ winnow-serving-cert
 {{- end }}
 {{- end }}
 
+{{/* The Secrets for notifications, by the name of their volume. */}}
+{{- define "winnow.notifySecrets" -}}
+{{- with .Values.notify.caSecret }}
+notify-ca: {{ . }}
+{{- end }}
+{{- with .Values.notify.tokenSecret }}
+notify-token: {{ . }}
+{{- end }}
+{{- with .Values.notify.clientCertSecret }}
+notify-client-cert: {{ . }}
+{{- end }}
+{{- end }}
+
 {{/* Mebibytes of memory by size: the table in docs/install.md. */}}
 {{- define "winnow.resources" -}}
 {{- if .Values.resources }}

@@ -31,6 +31,9 @@
 {{- if and $v.accounts.default $v.accounts.names (not (has $v.accounts.default $v.accounts.names)) }}
 {{- fail (printf "accounts.default is %q, and accounts.names does not contain it: add it to accounts.names" $v.accounts.default) }}
 {{- end }}
+{{- if and (not $v.notify.url) (or $v.notify.caSecret $v.notify.tokenSecret $v.notify.clientCertSecret) }}
+{{- fail "notify.caSecret, notify.tokenSecret and notify.clientCertSecret have no use without notify.url: set it to the https URL of the receiver" }}
+{{- end }}
 {{- if and $v.networkPolicy.enabled $v.hostNetwork }}
 {{- fail "networkPolicy.enabled has no effect with hostNetwork: set one of them to false" }}
 {{- end }}
