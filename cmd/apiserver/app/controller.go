@@ -28,8 +28,9 @@ import (
 
 const (
 	controllerName = "winnow-controller"
-	// stopTimeout is how long the server waits for the last deletions of the controller before it stops answering.
-	stopTimeout = 15 * time.Second
+	// stopTimeout is how long the server waits for the last deletions of the controller, and then for the last notifications, before it stops
+	// answering.
+	stopTimeout = 20 * time.Second
 	// readyTimeout bounds the question whether this replica is ready.
 	readyTimeout = 5 * time.Second
 )

@@ -25,7 +25,7 @@ import (
 const (
 	// gatherFor is how long events are gathered before the first of them is sent, so that what happens together comes in few requests.
 	gatherFor = time.Second
-	// drainFor is for how long a replica that ends still tries to send. The server waits for the controller for three times as long.
+	// drainFor is for how long a replica that ends still tries to send. The server waits longer for the controller.
 	drainFor = 5 * time.Second
 	// backoffFirst and backoffMost are the first and the longest pause after an attempt that failed, if the receiver does not ask for more.
 	backoffFirst, backoffMost = time.Second, time.Minute

@@ -106,6 +106,7 @@ func (q *queue) take() *batch {
 		n := min(len(q.waiting[c]), batchMost-len(b.events))
 		b.counts[c] = n
 		b.events = append(b.events, q.waiting[c][:n]...)
+		clear(q.waiting[c][:n]) // Otherwise they stay in memory until the queue has grown.
 		q.waiting[c] = q.waiting[c][n:]
 		q.measure(c)
 	}
