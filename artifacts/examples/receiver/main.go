@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// receive accepts a batch of events. An event may come twice: a real receiver remembers the IDs of the last minutes.
+// receive accepts a batch of events. An event may come twice: a real receiver remembers the sources and IDs of the last day.
 func receive(w http.ResponseWriter, r *http.Request) {
 	var events []struct {
 		ID, Type, Source, Subject string

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 
 	"github.com/spf13/pflag"
 
@@ -18,6 +19,8 @@ import (
 type NotifyOptions struct {
 	// URL of the receiver; empty if nothing is sent.
 	URL string
+	// SourcePrefix begins the source of each event.
+	SourcePrefix string
 	// CAFile has the authorities of the receiver; empty for those of the system.
 	CAFile string
 	// TokenFile, ClientCertFile and ClientKeyFile authenticate Winnow; empty for nothing.
@@ -29,6 +32,8 @@ func (o *NotifyOptions) AddFlags(notifications *pflag.FlagSet) {
 	notifications.StringVar(&o.URL, "notify-url", o.URL,
 		"https URL to which Winnow sends CloudEvents about deletions, and about changes that wait for approval, in JSON batches. http is "+
 			"allowed only to localhost. The URL is no place for secrets: everybody who can read these flags sees it. If unset, nothing is sent.")
+	notifications.StringVar(&o.SourcePrefix, "notify-source-prefix", o.SourcePrefix,
+		"Beginning of the source of each event, such as /clusters/prod or https://prod.example.org, if several clusters send to one receiver.")
 	notifications.StringVar(&o.CAFile, "notify-ca-file", o.CAFile,
 		"File with the certificate authorities by which Winnow verifies the certificate of the receiver. If unset, the authorities of the "+
 			"system. This file and the next ones are read again before each request, so you can renew them.")
@@ -48,16 +53,26 @@ func (o *NotifyOptions) Validate() []error {
 			o.ClientCertFile, o.ClientKeyFile))
 	}
 	if o.URL == "" {
-		if o.CAFile != "" || o.TokenFile != "" || o.ClientCertFile != "" {
-			errs = append(errs, errors.New("--notify-ca-file, --notify-token-file and --notify-client-cert-file need --notify-url"))
+		if o.CAFile != "" || o.TokenFile != "" || o.ClientCertFile != "" || o.SourcePrefix != "" {
+			errs = append(errs, errors.New(
+				"--notify-source-prefix, --notify-ca-file, --notify-token-file and --notify-client-cert-file need --notify-url"))
 		}
 		return errs
 	}
 	if err := validateReceiver(o.URL); err != nil {
 		errs = append(errs, fmt.Errorf("--notify-url: %w", err))
 	}
+	if len(o.SourcePrefix) > sourcePrefixMost || !sourcePrefixes.MatchString(o.SourcePrefix) {
+		errs = append(errs, fmt.Errorf("--notify-source-prefix is %q; write it as /PATH or https://HOST/PATH, without a slash at the end, and "+
+			"with at most %d characters", o.SourcePrefix, sourcePrefixMost))
+	}
 	return errs
 }
+
+const sourcePrefixMost = 200
+
+// sourcePrefixes are the values of --notify-source-prefix after which a path makes a URI, or a reference to one.
+var sourcePrefixes = regexp.MustCompile(`^(https://[A-Za-z0-9.:-]+)?(/[A-Za-z0-9._~-]+)*$`)
 
 // validateReceiver does not repeat the URL, because somebody may have put a secret into it.
 func validateReceiver(text string) error {
@@ -89,6 +104,6 @@ func isLoopback(host string) bool {
 // config returns what the flags say.
 func (o *NotifyOptions) config() notify.Config {
 	return notify.Config{
-		URL: o.URL, CAFile: o.CAFile, TokenFile: o.TokenFile, ClientCertFile: o.ClientCertFile, ClientKeyFile: o.ClientKeyFile,
+		URL: o.URL, SourcePrefix: o.SourcePrefix, CAFile: o.CAFile, TokenFile: o.TokenFile, ClientCertFile: o.ClientCertFile, ClientKeyFile: o.ClientKeyFile,
 	}
 }

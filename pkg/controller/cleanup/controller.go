@@ -337,6 +337,8 @@ func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()
 	defer c.replica.Follow()
+	c.notifier.Lead()
+	defer c.notifier.Follow()
 	c.leading.Store(true)
 	defer c.leading.Store(false)
 	metrics.Leading.Set(1)

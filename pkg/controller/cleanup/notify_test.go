@@ -16,7 +16,7 @@ func TestNotificationsDelayNobody(t *testing.T) {
 		s := newAPIServer()
 		s.job("a")
 		stop := start(t, s.controller(t, "replica-1", func(c *Config) {
-			c.Notify.URL = "http://127.0.0.1:1" // Nobody listens.
+			c.Notify.URL, c.Notify.CAFile = "https://receiver.invalid", "missing" // so that it opens no connection
 		}))
 		passes(5 * time.Second)
 		s.expect(t, 1, "replica-1")

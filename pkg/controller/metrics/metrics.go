@@ -79,12 +79,13 @@ var (
 		result("ok", "conflict", "failed"))
 	// Notifications counts the events for the receiver of --notify-url, by what became of them.
 	Notifications = counterVec("winnow_notifications_total",
-		"Events for the receiver of --notify-url. dropped counts events for which the queue had no room, and refused counts events that the "+
-			"receiver did not accept. Neither is sent again.",
+		"Events for the receiver of --notify-url. dropped counts events for which the queue had no room, or that were not sent when the replica "+
+			"ended. refused counts events that the receiver did not accept. Neither is sent again.",
 		notification, result(NotificationSent, NotificationDropped, NotificationRefused))
 	// NotificationRequests counts the requests to the receiver of --notify-url by result.
 	NotificationRequests = counterVec("winnow_notification_requests_total",
-		"Requests to the receiver of --notify-url, each with several events. A request that failed is repeated, one that was refused is not.",
+		"Requests to the receiver of --notify-url, each with several events. A request that failed is repeated. One that was refused is sent in "+
+			"two halves.",
 		result(NotificationOK, NotificationFailed, NotificationRefused))
 	// NotificationQueue is how many events wait to be sent.
 	NotificationQueue = gaugeVec("winnow_notification_queue_length",

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -88,6 +89,9 @@ func tlsConfig(f files) (*tls.Config, error) {
 	return config, nil
 }
 
+// connectMost is how long a connection, and its handshake, may take.
+const connectMost = 5 * time.Second
+
 // newClient returns a client that follows no redirect, because credentials would follow too, and that reads no more than it must.
 func newClient(config *tls.Config) *http.Client {
 	return &http.Client{
@@ -99,6 +103,11 @@ func newClient(config *tls.Config) *http.Client {
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: headerMost,
 			IdleConnTimeout:        90 * time.Second, // as http.DefaultTransport
+			DialContext:            (&net.Dialer{Timeout: connectMost}).DialContext,
+			TLSHandshakeTimeout:    connectMost,
+			ResponseHeaderTimeout:  attemptMost,
+			// A connection that a firewall has forgotten is noticed soon, and not after a quarter of an hour.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: connectMost, WriteByteTimeout: attemptMost},
 		},
 	}
 }

@@ -44,18 +44,42 @@ type fixture struct {
 	// ended is closed when Run has returned.
 	ended chan struct{}
 
-	mu       sync.Mutex
-	answers  []answer // to the next requests; after that, all are accepted
-	down     bool     // no request is accepted
+	mu      sync.Mutex
+	answers []answer // to the next requests; after that, all are accepted
+	down    bool     // no request is accepted
+	downAs  answer   // the answer while no request is accepted
+	// judge answers other requests, if it is set.
+	judge    func([]event.Event) answer
 	attempts []time.Time
 	accepted [][]event.Event
+}
+
+// found and ended are the IDs of the events about the hold a.
+const (
+	found = "uid-p/a/2026-03-01T12:00:00Z/found"
+	ended = "uid-p/a/2026-03-01T12:00:00Z/ended"
+)
+
+// left returns how many events wait.
+func (n *Notifier) left() (left int) {
+	for _, l := range n.lanes {
+		for _, b := range append(l.work, l.aside...) {
+			left += len(b.items)
+		}
+	}
+	return left + n.queue.used.events + len(n.holds.offers)
+}
+
+// reports passes on a report on policy p with these holds.
+func (f *fixture) reports(holds ...gc.PolicyHold) {
+	f.Reported(testbuilders.Home, []report.Report{reported(nil, holds...)})
 }
 
 // bubble runs a test with the time of package synctest.
 func bubble(t *testing.T, test func(*fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fixture{T: t, ended: make(chan struct{})}
+		f := &fixture{T: t, downAs: answer{err: errDown}, ended: make(chan struct{})}
 		f.Notifier = New(Config{URL: "https://receiver", Instance: "replica-1", Clock: clock.RealClock{}})
 		f.Notifier.send = f.receive
 		ctx, end := context.WithCancel(t.Context())
@@ -80,14 +104,29 @@ func (f *fixture) receive(ctx context.Context, body []byte) answer {
 		return a
 	}
 	if f.down || ctx.Err() != nil {
-		return answer{err: errDown}
+		return f.downAs
 	}
 	var events []event.Event
 	if err := json.Unmarshal(body, &events); err != nil {
 		return answer{err: err, refused: true}
 	}
+	if f.judge != nil {
+		if a := f.judge(events); a.err != nil {
+			return a
+		}
+	}
 	f.accepted = append(f.accepted, events)
 	return answer{}
+}
+
+// refusing returns a judge that does not accept requests with an event, by ID.
+func refusing(a answer, ids ...string) func([]event.Event) answer {
+	return func(events []event.Event) answer {
+		if slices.ContainsFunc(events, func(e event.Event) bool { return slices.Contains(ids, e.ID()) }) {
+			return a
+		}
+		return answer{}
+	}
 }
 
 func (f *fixture) set(down bool, answers ...answer) {
@@ -138,6 +177,7 @@ func (f *fixture) lost() (total Dropped) {
 		if err := e.DataAs(&d); err != nil {
 			f.Fatal(err)
 		}
+		total.EventType = d.EventType
 		total.QueueFull, total.Refused = total.QueueFull+d.QueueFull, total.Refused+d.Refused
 	}
 	return total

@@ -8,18 +8,14 @@ package notify
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
-	"github.com/winnow-dev/winnow/pkg/logonce"
 )
 
 const (
@@ -27,10 +23,6 @@ const (
 	gatherFor = time.Second
 	// drainFor is for how long a replica that ends still tries to send. The server waits longer for the controller.
 	drainFor = 5 * time.Second
-	// backoffFirst and backoffMost are the first and the longest pause after an attempt that failed, if the receiver does not ask for more.
-	backoffFirst, backoffMost = time.Second, time.Minute
-	// retryAfterMost bounds the pause that a receiver may ask for: nobody would notice for a day that it asked for a day.
-	retryAfterMost = 5 * time.Minute
 )
 
 // Config says where events are sent.
@@ -43,6 +35,8 @@ type Config struct {
 	TokenFile string
 	// ClientCertFile and ClientKeyFile authenticate Winnow; empty for none.
 	ClientCertFile, ClientKeyFile string
+	// SourcePrefix begins the source of each event, so that clusters can share a receiver; usually empty.
+	SourcePrefix string
 	// UserAgent of the requests.
 	UserAgent string
 	// Instance names this replica, different from all others.
@@ -50,26 +44,38 @@ type Config struct {
 	Clock    clock.Clock
 }
 
-// Notifier sends events one batch after the other. Deleted and Reported may be called at any time, by several goroutines.
+// Notifier sends events one request after the other. All methods except Run may be called at any time, by several goroutines.
 type Notifier struct {
 	Config
 	queue *queue
 	holds holds
 	send  func(ctx context.Context, body []byte) answer
+	// filled receives when something is to be sent.
+	filled chan struct{}
 
 	// These belong to Run.
-	underway *batch // not delivered yet
-	backoff  wait.Backoff
-	errors   logonce.Errors
-	reports  int // how many events this replica has sent about events that it has dropped
+	lanes   [categories]*lane
+	reports int // how many events this replica has made about events that it has dropped
 }
 
 // New returns a Notifier, which Run starts.
 func New(c Config) *Notifier {
-	n := &Notifier{Config: c, queue: newQueue(), send: newSender(c).send}
-	n.resetBackoff()
+	n := &Notifier{Config: c, send: newSender(c).send, filled: make(chan struct{}, 1)}
+	for of := range categories {
+		l := &lane{losses: &losses{category: of}, report: n.report, sourcePrefix: c.SourcePrefix}
+		l.resume()
+		n.lanes[of] = l
+	}
+	n.queue = newQueue(n.lanes[deletions].losses)
+	n.lanes[deletions].take, n.lanes[holdChanges].take = n.queue.take, n.holds.take
 	return n
 }
+
+// Lead is called before this replica leads: what the receiver knows of holds is unknown, because others have led.
+func (n *Notifier) Lead() { n.holds.lead() }
+
+// Follow is called after this replica has led. Deletions are still told, and holds for some seconds.
+func (n *Notifier) Follow() { n.holds.follow(n.Clock.Now()) }
 
 // Deleted queues an event for each object that is gone.
 func (n *Notifier) Deleted(gone []deletion.Gone) {
@@ -78,20 +84,29 @@ func (n *Notifier) Deleted(gone []deletion.Gone) {
 	}
 	for i := range gone {
 		if gone[i].Deadline == nil {
-			n.queue.add(deletions, deletionEvent(&gone[i]), n.Clock.Now())
+			n.queue.add(newDeletionNotice(&gone[i]), n.Clock.Now())
+			n.fill()
 		}
 	}
 }
 
-// Reported queues events for the holds that have come or ended since the last reports on the policies of a namespace, or for "" on the
-// cluster policies.
+// Reported finds out which holds have come or ended since the last reports on the policies of a namespace, or for "" on the cluster
+// policies.
 func (n *Notifier) Reported(namespace string, reports []report.Report) {
 	if n.URL == "" {
 		return
 	}
 	now := n.Clock.Now()
-	for _, h := range n.holds.compare(namespace, reports) {
-		n.queue.add(holdChanges, h.event(now), now)
+	if n.holds.compare(namespace, reports, now, func(lost int) { n.lanes[holdChanges].losses.add(now, lost, 0) }) {
+		n.fill()
+	}
+}
+
+// fill wakes Run up.
+func (n *Notifier) fill() {
+	select {
+	case n.filled <- struct{}{}:
+	default:
 	}
 }
 
@@ -102,16 +117,14 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 	sending, stop := n.outlasting(ctx)
 	defer stop()
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-n.queue.filled:
-			n.rest(ctx, sending, gatherFor)
+	for pause := time.Duration(0); sending.Err() == nil; {
+		n.rest(ctx, sending, pause)
+		if pause = n.flush(ctx, sending); pause == 0 && ctx.Err() != nil {
+			break
 		}
-		n.flush(ctx, sending)
 	}
-	if left := n.left(); left > 0 {
-		klog.FromContext(ctx).Info("Ended before all notifications were sent", "lost", left)
+	for _, l := range n.lanes {
+		l.giveUp(ctx, n.Clock.Now())
 	}
 }
 
@@ -130,81 +143,75 @@ func (n *Notifier) outlasting(ctx context.Context) (context.Context, context.Can
 	return out, func() { stop(); cancel() }
 }
 
-// rest waits. It returns early when sending ends, and when ctx ends: then little time is left, so that pauses are short.
+// rest waits until a pause ends, or until something was queued and has been gathered; with 0 only for the latter. It returns early when ctx
+// ends. After that, it waits only for the pause.
 func (n *Notifier) rest(ctx, sending context.Context, pause time.Duration) {
-	early := ctx.Done()
+	ended, filled := ctx.Done(), n.filled
+	var paused <-chan time.Time // Nothing comes from nil.
 	if ctx.Err() != nil {
-		early, pause = nil, min(pause, backoffFirst)
-	}
-	timer := n.Clock.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-early:
-	case <-sending.Done():
-	}
-}
-
-// flush sends until the queue is empty or sending ends.
-func (n *Notifier) flush(ctx, sending context.Context) {
-	for sending.Err() == nil {
-		if n.underway == nil {
-			n.underway = n.next()
-		}
-		if n.underway == nil {
+		if ended, filled = nil, nil; pause == 0 {
 			return
 		}
-		if pause := n.attempt(sending); pause > 0 {
-			n.rest(ctx, sending, pause)
+	}
+	if pause > 0 {
+		timer := n.Clock.NewTimer(pause)
+		defer timer.Stop()
+		paused = timer.C()
+	}
+	select {
+	case <-sending.Done():
+	case <-ended:
+	case <-paused:
+	case <-filled:
+		timer := n.Clock.NewTimer(gatherFor)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-ended:
 		}
 	}
 }
 
-// next returns the next batch; nil if there is nothing to send.
-func (n *Notifier) next() *batch {
-	b := n.queue.take()
-	if b != nil && !b.dropped.empty() {
-		n.reports++
-		b.events = append(b.events, droppedEvent(b.dropped, fmt.Sprintf("%s/%d", n.Instance, n.reports), n.Clock.Now()))
+// flush sends what can be sent now. It returns how long to wait until more can be sent; 0 if nothing is left.
+func (n *Notifier) flush(ctx, sending context.Context) time.Duration {
+	for sending.Err() == nil {
+		l, pause := n.ready(ctx)
+		if l == nil {
+			return pause
+		}
+		a := n.send(sending, l.work[0].body())
+		l.answered(sending, a, n.Clock.Now())
 	}
-	return b
-}
-
-// attempt sends the batch once, and returns how long to wait before the next attempt; zero if there need be none.
-func (n *Notifier) attempt(ctx context.Context) time.Duration {
-	a := answer{refused: true}
-	body, err := json.Marshal(n.underway.events)
-	if a.err = err; err == nil {
-		a = n.send(ctx, body)
-	}
-	switch {
-	case a.err == nil:
-		metrics.NotificationRequests.WithLabelValues(metrics.NotificationOK).Inc()
-		n.underway.count(metrics.NotificationSent)
-		n.errors.Log(ctx, nil, "")
-	case a.refused:
-		metrics.NotificationRequests.WithLabelValues(metrics.NotificationRefused).Inc()
-		n.errors.Log(ctx, a.err, "The receiver refuses notifications, dropping them", "events", len(n.underway.events), "answer", a.body)
-		n.queue.refused(n.underway, n.Clock.Now())
-	default:
-		metrics.NotificationRequests.WithLabelValues(metrics.NotificationFailed).Inc()
-		n.errors.Log(ctx, a.err, "Cannot send notifications, trying again", "answer", a.body)
-		return max(n.backoff.Step(), min(a.retryAfter(n.Clock.Now()), retryAfterMost))
-	}
-	n.underway = nil
-	n.resetBackoff()
 	return 0
 }
 
-func (n *Notifier) resetBackoff() {
-	n.backoff = wait.Backoff{Duration: backoffFirst, Factor: 2, Jitter: 0.1, Steps: 32, Cap: backoffMost}
+// ready returns the next lane that has something to send and does not pause; nil if there is none. Then it returns the shortest pause of
+// those that have something to send.
+func (n *Notifier) ready(ctx context.Context) (next *lane, pause time.Duration) {
+	now := n.Clock.Now()
+	if n.holds.stale(now) {
+		n.lanes[holdChanges].discard()
+	}
+	for of, l := range n.lanes {
+		if l.losses.unlogged() {
+			klog.FromContext(ctx).Info("Too many notifications wait, dropping new ones", "type", names[of])
+		}
+		if !l.fill(now) {
+			continue
+		}
+		waits := l.waits(now, ctx.Err() != nil)
+		if waits <= 0 {
+			return l, 0
+		}
+		if pause == 0 || waits < pause {
+			pause = waits
+		}
+	}
+	return nil, pause
 }
 
-// left is how many events were not sent.
-func (n *Notifier) left() int {
-	left := n.queue.len()
-	if n.underway != nil {
-		left += len(n.underway.events)
-	}
-	return left
+// report returns an event about events that were dropped.
+func (n *Notifier) report(lost Dropped) notice {
+	n.reports++
+	return &droppedNotice{lost, fmt.Sprintf("%s/%d", n.Instance, n.reports)}
 }

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	componentmetrics "k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/clock"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
@@ -46,9 +48,13 @@ func TestBatches(t *testing.T) {
 func TestHoldsComeFirst(t *testing.T) {
 	bubble(t, func(f *fixture) {
 		f.delete(1, 2)
-		f.Reported(testbuilders.Home, []report.Report{reported(nil, hold("a"))})
+		f.reports(hold("a"))
 		passes(time.Minute)
-		f.expect("uid-p/a/found", idOf(1), idOf(2))
+		f.expect(found, idOf(1), idOf(2))
+		// A hold that the receiver cannot take keeps no deletion from arriving.
+		if _, sizes := f.got(); !slices.Equal(sizes, []int{1, 2}) {
+			t.Errorf("requests of %v events", sizes)
+		}
 	})
 }
 
@@ -108,11 +114,11 @@ func TestRetryAfter(t *testing.T) {
 		wait     func(now time.Time) string
 		min, max time.Duration
 	}{
-		"seconds":        {func(time.Time) string { return "120" }, 2 * time.Minute, 2 * time.Minute},
-		"a date":         {func(now time.Time) string { return now.Add(2 * time.Minute).UTC().Format(httpDate) }, 119 * time.Second, 2 * time.Minute},
-		"a day":          {func(time.Time) string { return "86400" }, 5 * time.Minute, 5 * time.Minute},
-		"a century":      {func(time.Time) string { return "99999999999" }, 5 * time.Minute, 5 * time.Minute},
-		"next year":      {func(now time.Time) string { return now.AddDate(1, 0, 0).UTC().Format(httpDate) }, 5 * time.Minute, 5 * time.Minute},
+		"seconds":        {func(time.Time) string { return "120" }, 2 * time.Minute, 3 * time.Minute},
+		"a date":         {func(now time.Time) string { return now.Add(2 * time.Minute).UTC().Format(httpDate) }, 119 * time.Second, 3 * time.Minute},
+		"a day":          {func(time.Time) string { return "86400" }, 5 * time.Minute, 450 * time.Second},
+		"a century":      {func(time.Time) string { return "99999999999" }, 5 * time.Minute, 450 * time.Second},
+		"next year":      {func(now time.Time) string { return now.AddDate(1, 0, 0).UTC().Format(httpDate) }, 5 * time.Minute, 450 * time.Second},
 		"in the past":    {func(now time.Time) string { return now.Add(-time.Hour).UTC().Format(httpDate) }, time.Second, 1100 * time.Millisecond},
 		"less than zero": {func(time.Time) string { return "-5" }, time.Second, 1100 * time.Millisecond},
 		"words":          {func(time.Time) string { return "later" }, time.Second, 1100 * time.Millisecond},
@@ -136,29 +142,17 @@ func TestRetryAfter(t *testing.T) {
 
 const httpDate = "Mon, 02 Jan 2006 15:04:05 GMT"
 
-// TestRefused: what the receiver refuses is not sent again, and the next request says how much it was.
-func TestRefused(t *testing.T) {
+// TestRetryAfterOfOneKind: a pause that the receiver asks for before deletions does not delay holds.
+func TestRetryAfterOfOneKind(t *testing.T) {
 	bubble(t, func(f *fixture) {
-		f.set(false, answer{err: errDown, refused: true})
-		f.delete(1, 3)
-		passes(time.Minute)
-		f.expect()
-		if len(f.attempts) != 1 {
-			t.Errorf("%d attempts", len(f.attempts))
-		}
-		f.set(false, answer{err: errDown, refused: true}) // This request says it, and is refused too.
-		f.delete(4, 5)
-		passes(time.Minute)
-		f.expect()
-		f.delete(6, 6)
-		passes(time.Minute)
-		f.expect(idOf(6), "replica-1/2")
-		if d := f.lost(); d.Refused != 5 || d.QueueFull != 0 {
-			t.Errorf("it says %+v", d)
-		}
-		f.delete(7, 7)
-		passes(time.Minute)
-		f.expect(idOf(6), "replica-1/2", idOf(7))
+		f.set(false, answer{err: errDown, wait: "240"})
+		f.delete(1, 1)
+		passes(5 * time.Second)
+		f.reports(hold("a"))
+		passes(5 * time.Second)
+		f.expect(found)
+		passes(7 * time.Minute)
+		f.expect(found, idOf(1))
 	})
 }
 
@@ -168,36 +162,54 @@ func TestOverflow(t *testing.T) {
 	bubble(t, func(f *fixture) {
 		before := value(t, dropped)
 		f.set(true)
-		room := most[deletions]
+		room := eventsMost / 2 // There is one namespace.
 		f.delete(1, room+7)
-		f.Reported(testbuilders.Home, []report.Report{reported(nil, hold("a"))})
+		f.reports(hold("a"))
 		passes(time.Minute) // A batch is being sent, so that there is room for as many again.
 		f.delete(room+8, room+batchMost+20)
 		f.set(false)
 		passes(10 * time.Minute)
 		all, _ := f.got()
-		arrived := 0
+		arrived := map[string]bool{}
 		for _, e := range all {
-			if e.Type() == TypeDeletion {
-				arrived++
-			}
-		}
-		// The batch that was being sent had the hold and so many deletions.
-		if d, want := f.lost(), room+batchMost-1; arrived != want || d.QueueFull != room+batchMost+20-want || d.Refused != 0 {
-			t.Errorf("%d deletions arrived, and %+v were dropped", arrived, d)
-		}
-		if got := value(t, dropped) - before; got != float64(f.lost().QueueFull) {
-			t.Errorf("counted %v", got)
-		}
-		if all[0].ID() != "uid-p/a/found" {
-			t.Errorf("the first is %s", all[0].ID())
-		}
-		seen := map[string]bool{}
-		for _, e := range all {
-			if seen[e.ID()] {
+			if arrived[e.ID()] {
 				t.Errorf("%s arrived twice", e.ID())
 			}
-			seen[e.ID()] = true
+			arrived[e.ID()] = true
+		}
+		d, lost := f.lost(), 20
+		if d.EventType != TypeDeletion || d.QueueFull != lost || d.Refused != 0 {
+			t.Errorf("%d events arrived, and %+v were dropped, want %d", len(all), d, lost)
+		}
+		if got := value(t, dropped) - before; got != float64(d.QueueFull) {
+			t.Errorf("counted %v", got)
+		}
+		if !arrived[found] {
+			t.Error("the hold is missing")
+		}
+	})
+}
+
+// TestHoldsAreNotLost: however many holds come while the receiver is down, each that still waits arrives once it is back.
+func TestHoldsAreNotLost(t *testing.T) {
+	bubble(t, func(f *fixture) {
+		f.set(true)
+		var holds []gc.PolicyHold
+		for i := range 100 {
+			h := hold("a")
+			h.ID = strconv.Itoa(1000 + i)
+			holds = append(holds, h)
+		}
+		for i := range 30 {
+			r := reported(nil, holds...)
+			r.Stored.UID = types.UID("uid-" + strconv.Itoa(i))
+			f.Reported("namespace-"+strconv.Itoa(i), []report.Report{r})
+		}
+		passes(time.Hour)
+		f.set(false)
+		passes(time.Hour)
+		if all, _ := f.got(); len(all) != 3000 || f.lost() != (Dropped{}) {
+			t.Errorf("%d arrived, dropped %+v", len(all), f.lost())
 		}
 	})
 }
@@ -263,6 +275,8 @@ func TestWithoutReceiver(t *testing.T) {
 	n := New(Config{Clock: clock.RealClock{}})
 	n.Deleted([]deletion.Gone{gone("a")})
 	n.Reported(testbuilders.Home, []report.Report{reported(nil, hold("a"))})
+	n.Lead()
+	n.Follow()
 	n.Run(context.Background())
 	if n.left() != 0 {
 		t.Errorf("%s events wait", strconv.Itoa(n.left()))

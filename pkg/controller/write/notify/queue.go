@@ -7,14 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 )
 
-// category is a kind of events with a queue of its own, so that one kind cannot crowd out another. A batch begins with the first.
+// category is a kind of events with a lane of its own, so that one kind cannot delay or crowd out another.
 //
-// One more kind needs a category here with its name and its room, its type and data in events.go, and a schema in docs/reference/events.
+// One more kind needs a category here with its name and type, a lane in New, its data and notice in events.go, and a schema in
+// docs/reference/events.
 type category int
 
 const (
@@ -23,118 +22,120 @@ const (
 	categories
 )
 
-// names are the values of the label type of metrics.
-var names = [categories]string{holdChanges: metrics.NotificationHold, deletions: metrics.NotificationDeletion}
+// names are the values of the label type of metrics, and types those of the attribute type of events.
+var (
+	names      = [categories]string{holdChanges: metrics.NotificationHold, deletions: metrics.NotificationDeletion}
+	eventTypes = [categories]string{holdChanges: TypeHold, deletions: TypeDeletion}
+)
 
-// most is how many events of a category may wait, besides the batch that is being sent. 10,000 deletions take some 15 MB.
-var most = [categories]int{holdChanges: 1_000, deletions: 10_000}
+const (
+	// eventsMost and bytesMost are how many deletions may wait, and how much memory they may take, besides the batches that are on the way.
+	eventsMost = 10_000
+	bytesMost  = 16 << 20
+)
 
-// batchMost is how many events a request has. An event has less than four kilobytes, because names are short, so a request has less than
-// the megabyte that receivers usually accept.
-const batchMost = 200
-
-// queue has the events that wait. It is safe for concurrent use, and never blocks.
+// queue has the deletions that wait. It is safe for concurrent use, and never blocks.
 type queue struct {
-	// filled receives when events wait.
-	filled chan struct{}
+	losses *losses
 
-	mu      sync.Mutex
-	waiting [categories][]event.Event
-	dropped dropped
+	mu          sync.Mutex
+	waiting     []*deletionNotice
+	used        usage
+	byNamespace map[string]usage
 }
 
-func newQueue() *queue { return &queue{filled: make(chan struct{}, 1)} }
+// usage is how much room events take in the queue.
+type usage struct{ events, bytes int }
 
-// dropped counts the events that the receiver does not get.
-type dropped struct {
-	since              time.Time // when the first was dropped
-	queueFull, refused int
+func newQueue(l *losses) *queue { return &queue{losses: l, byNamespace: map[string]usage{}} }
+
+// add adds a deletion, or drops it if there is no room.
+func (q *queue) add(d *deletionNotice, now time.Time) {
+	if !q.push(d) {
+		q.losses.add(now, 1, 0)
+	}
 }
 
-func (d dropped) empty() bool { return d.queueFull+d.refused == 0 }
+func (q *queue) push(d *deletionNotice) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size := d.size()
+	if !q.hasRoom(d.Object.Namespace, size) {
+		return false
+	}
+	q.waiting = append(q.waiting, d)
+	q.use(d.Object.Namespace, usage{1, size})
+	return true
+}
+
+// hasRoom reports whether there is room for one more event. A namespace may take as much as it leaves free: half of the room if it is
+// alone, a third if there are two. So one namespace cannot push the events of others out. The lock must be held.
+func (q *queue) hasRoom(namespace string, size int) bool {
+	own := q.byNamespace[namespace]
+	return own.events < eventsMost-q.used.events && own.bytes+size <= bytesMost-q.used.bytes
+}
+
+// use adds to what is used. The lock must be held.
+func (q *queue) use(namespace string, more usage) {
+	own := q.byNamespace[namespace]
+	q.used = usage{q.used.events + more.events, q.used.bytes + more.bytes}
+	if own = (usage{own.events + more.events, own.bytes + more.bytes}); own.events > 0 {
+		q.byNamespace[namespace] = own
+	} else {
+		delete(q.byNamespace, namespace)
+	}
+	metrics.NotificationQueue.WithLabelValues(names[deletions]).Set(float64(q.used.events))
+}
+
+// take removes the first events, up to batchMost.
+func (q *queue) take(time.Time) (out []notice) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(len(q.waiting), batchMost)
+	for _, d := range q.waiting[:n] {
+		q.use(d.Object.Namespace, usage{-1, -d.size()})
+		out = append(out, d)
+	}
+	clear(q.waiting[:n]) // Otherwise they stay in memory until the queue has grown.
+	q.waiting = q.waiting[n:]
+	return out
+}
+
+// losses counts the events of a category that the receiver does not get. It is safe for concurrent use.
+type losses struct {
+	category category
+
+	mu     sync.Mutex
+	lost   Dropped
+	logged bool
+}
 
 // add counts more.
-func (d *dropped) add(more dropped) {
-	if d.empty() || more.since.Before(d.since) && !more.empty() {
-		d.since = more.since
+func (l *losses) add(now time.Time, queueFull, refused int) {
+	metrics.Notifications.WithLabelValues(names[l.category], metrics.NotificationDropped).Add(float64(queueFull))
+	metrics.Notifications.WithLabelValues(names[l.category], metrics.NotificationRefused).Add(float64(refused))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost.QueueFull+l.lost.Refused == 0 {
+		l.lost.Since = now.UTC()
 	}
-	d.queueFull, d.refused = d.queueFull+more.queueFull, d.refused+more.refused
+	l.lost.QueueFull, l.lost.Refused = l.lost.QueueFull+queueFull, l.lost.Refused+refused
 }
 
-// batch is what one request sends.
-type batch struct {
-	events  []event.Event
-	counts  [categories]int
-	dropped dropped // what one of the events reports
+// take returns what was counted since the last call, for an event. What was dropped is no reason for a request: the next one has the number.
+func (l *losses) take() (lost Dropped, some bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lost, l.lost, l.logged = l.lost, Dropped{}, false
+	lost.EventType = eventTypes[l.category]
+	return lost, lost.QueueFull+lost.Refused > 0
 }
 
-// count counts the events by what became of them.
-func (b *batch) count(result string) {
-	for c, n := range b.counts {
-		metrics.Notifications.WithLabelValues(names[c], result).Add(float64(n))
-	}
-}
-
-// add adds an event, or drops it if too many wait.
-func (q *queue) add(c category, e event.Event, now time.Time) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.waiting[c]) >= most[c] {
-		q.dropped.add(dropped{since: now, queueFull: 1})
-		metrics.Notifications.WithLabelValues(names[c], metrics.NotificationDropped).Inc()
-		return
-	}
-	q.waiting[c] = append(q.waiting[c], e)
-	q.measure(c)
-	select {
-	case q.filled <- struct{}{}:
-	default:
-	}
-}
-
-// measure sets the metric of the length. The lock must be held.
-func (q *queue) measure(c category) {
-	metrics.NotificationQueue.WithLabelValues(names[c]).Set(float64(len(q.waiting[c])))
-}
-
-// take removes the next batch; nil if nothing waits. What was dropped is no reason for a batch: the next one has the number.
-func (q *queue) take() *batch {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	b := &batch{}
-	for c := range categories {
-		n := min(len(q.waiting[c]), batchMost-len(b.events))
-		b.counts[c] = n
-		b.events = append(b.events, q.waiting[c][:n]...)
-		clear(q.waiting[c][:n]) // Otherwise they stay in memory until the queue has grown.
-		q.waiting[c] = q.waiting[c][n:]
-		q.measure(c)
-	}
-	if len(b.events) == 0 {
-		return nil
-	}
-	b.dropped, q.dropped = q.dropped, dropped{}
-	return b
-}
-
-// refused counts the events of a batch that the receiver does not accept, and what it reported.
-func (q *queue) refused(b *batch, now time.Time) {
-	b.count(metrics.NotificationRefused)
-	lost := dropped{since: now}
-	for _, n := range b.counts {
-		lost.refused += n
-	}
-	lost.add(b.dropped)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.dropped.add(lost)
-}
-
-func (q *queue) len() (n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, waiting := range q.waiting {
-		n += len(waiting)
-	}
-	return n
+// unlogged returns whether the log should say that events were dropped because too many wait: once, until an event has the number.
+func (l *losses) unlogged() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := l.lost.QueueFull > 0 && !l.logged
+	l.logged = l.logged || first
+	return first
 }

@@ -7,13 +7,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -22,8 +25,8 @@ import (
 const (
 	// attemptMost is how long an attempt may take.
 	attemptMost = 10 * time.Second
-	// readMost is how much of the body of an answer is read, and shownMost how much of that is logged.
-	readMost, shownMost = 4096, 200
+	// readMost is how much of the body of an answer is read, so that the connection can be used again. Nothing of it is logged.
+	readMost = 4096
 	// headerMost is how large the header of an answer may be.
 	headerMost = 64 << 10
 )
@@ -42,10 +45,10 @@ func newSender(c Config) *sender { return &sender{Config: c, timeout: attemptMos
 type answer struct {
 	// err is nil if the receiver has accepted the events.
 	err error
-	// refused says that the same request would be refused again.
-	refused bool
-	// wait is the header Retry-After, and body the beginning of the body.
-	wait, body string
+	// refused says that the same request would be refused again, and suspect that its events may be the reason why it failed.
+	refused, suspect bool
+	// wait is the header Retry-After.
+	wait string
 }
 
 // retryAfter returns how long the receiver asks to wait; zero if it does not say.
@@ -78,33 +81,48 @@ func (s *sender) send(ctx context.Context, body []byte) answer {
 	if s.files.token != "" {
 		request.Header.Set("Authorization", "Bearer "+s.files.token)
 	}
+	var sent atomic.Bool
+	request = request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:      func(string) { sent.Store(false) },
+		WroteHeaders: func() { sent.Store(true) },
+	}))
 	response, err := s.client.Do(request)
 	if err != nil {
-		return answer{err: s.explain(ctx, err)}
+		s.client.CloseIdleConnections() // The way may be broken in a way that this host does not notice.
+		return answer{err: s.explain(ctx, err), suspect: sent.Load()}
 	}
 	defer func() { _ = response.Body.Close() }()
-	read, _ := io.ReadAll(io.LimitReader(response.Body, readMost)) // The status says enough.
-	return answerOf(response, string(read))
+	_, _ = io.CopyN(io.Discard, response.Body, readMost) // The status says enough.
+	return answerOf(response)
+}
+
+// settings are the statuses that mean that something must be set, with where to look. The events are not the reason, so that they wait.
+var settings = map[int]string{
+	http.StatusUnauthorized:       "check --notify-token-file and --notify-client-cert-file",
+	http.StatusForbidden:          "check --notify-token-file and --notify-client-cert-file",
+	http.StatusNotFound:           "check the path of --notify-url",
+	http.StatusProxyAuthRequired:  "check the proxy in the variable HTTPS_PROXY",
+	http.StatusMisdirectedRequest: "check the host of --notify-url",
+	http.StatusTooEarly:           "check whether a proxy before the receiver uses early data",
 }
 
 // answerOf says what a status means.
-func answerOf(r *http.Response, body string) answer {
-	if len(body) > shownMost {
-		body = body[:shownMost]
-	}
-	a := answer{wait: r.Header.Get("Retry-After"), body: strings.ToValidUTF8(body, "")}
+func answerOf(r *http.Response) answer {
+	a := answer{wait: r.Header.Get("Retry-After"), err: fmt.Errorf("the receiver answered %s", status(r))}
+	look, setting := settings[r.StatusCode]
 	switch code := r.StatusCode; {
 	case code >= 200 && code < 300:
 		return answer{}
 	case code >= 300 && code < 400:
 		a.err = fmt.Errorf("the receiver answered %s and redirects to %s. Winnow follows no redirect, because its credentials would follow too: "+
 			"set --notify-url to the right address", status(r), redirected(r))
-	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
-		a.err = fmt.Errorf("the receiver answered %s", status(r))
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		a.err, a.refused = fmt.Errorf("the receiver answered %s: check --notify-token-file and --notify-client-cert-file", status(r)), true
+	case setting:
+		a.err = fmt.Errorf("the receiver answered %s: %s", status(r), look)
+	case code == http.StatusTooManyRequests:
+	case code == http.StatusRequestTimeout, code >= 500:
+		a.suspect = true
 	default:
-		a.err, a.refused = fmt.Errorf("the receiver answered %s", status(r)), true
+		a.refused = true
 	}
 	return a
 }
@@ -126,8 +144,12 @@ func redirected(r *http.Response) string {
 // explain says why there was no answer.
 func (s *sender) explain(ctx context.Context, err error) error {
 	err = withoutURL(err)
-	untrusted := (*tls.CertificateVerificationError)(nil)
+	untrusted, invalid := (*tls.CertificateVerificationError)(nil), x509.CertificateInvalidError{}
 	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		// The error itself has the time of now, so that it would be logged each time.
+		return fmt.Errorf("the certificate of the receiver has expired, or is not valid yet: it is for %s to %s. Renew it, or correct the clock "+
+			"of the node", invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	case errors.As(err, &untrusted) && s.CAFile == "":
 		return fmt.Errorf("the certificate of the receiver is not trusted: %w. If a private authority signed it, set --notify-ca-file", err)
 	case errors.As(err, &untrusted):
