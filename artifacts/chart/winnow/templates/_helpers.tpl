@@ -43,16 +43,42 @@ winnow-serving-cert
 {{- end }}
 {{- end }}
 
-{{/* The Secrets for notifications, by the name of their volume. */}}
-{{- define "winnow.notifySecrets" -}}
-{{- with .Values.notify.caSecret }}
-notify-ca: {{ . }}
+{{/* The volumes for notifications, each with the keys that are used. Winnow runs without them too: it then sends nothing, and says so. */}}
+{{- define "winnow.notifyVolumes" -}}
+{{- with .Values.notify }}
+{{- if .caConfigMap }}
+- name: notify-ca
+  configMap:
+    name: {{ .caConfigMap }}
+    optional: true
+    items:
+    - {key: ca.crt, path: ca.crt}
 {{- end }}
-{{- with .Values.notify.tokenSecret }}
-notify-token: {{ . }}
+{{- if .caSecret }}
+- name: notify-ca
+  secret:
+    secretName: {{ .caSecret }}
+    optional: true
+    items:
+    - {key: ca.crt, path: ca.crt}
 {{- end }}
-{{- with .Values.notify.clientCertSecret }}
-notify-client-cert: {{ . }}
+{{- if .clientCertSecret }}
+- name: notify-client-cert
+  secret:
+    secretName: {{ .clientCertSecret }}
+    optional: true
+    items:
+    - {key: tls.crt, path: tls.crt}
+    - {key: tls.key, path: tls.key}
+{{- end }}
+{{- if .tokenSecret }}
+- name: notify-token
+  secret:
+    secretName: {{ .tokenSecret }}
+    optional: true
+    items:
+    - {key: token, path: token}
+{{- end }}
 {{- end }}
 {{- end }}
 
