@@ -122,7 +122,7 @@ func (l *losses) add(now time.Time, queueFull, refused int) {
 	l.lost.QueueFull, l.lost.Refused = l.lost.QueueFull+queueFull, l.lost.Refused+refused
 }
 
-// take returns what was counted since the last call, for an event. What was dropped is no reason for a request: the next one has the number.
+// take returns what was counted since the last call, for an event. What was dropped is no reason for a request: the next one says it.
 func (l *losses) take() (lost Dropped, some bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
