@@ -6,6 +6,7 @@ package logonce
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -19,10 +20,13 @@ func TestLog(t *testing.T) {
 		klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))))
 	var errs Errors
 	down, forbidden := errors.New("down"), errors.New("forbidden")
+	reset := func(port string) error {
+		return fmt.Errorf("get: %w", errors.New("read tcp [::1]:"+port+"->10.0.0.2:443: connection reset by peer"))
+	}
 	for _, step := range []struct {
 		err  error
 		want int // lines so far
-	}{{down, 1}, {down, 1}, {forbidden, 2}, {down, 3}, {nil, 3}, {down, 4}} {
+	}{{down, 1}, {down, 1}, {forbidden, 2}, {down, 3}, {nil, 3}, {down, 4}, {reset("50312"), 5}, {reset("50313"), 5}} {
 		if errs.Log(ctx, step.err, "Trying again", "name", "x"); strings.Count(log.String(), "\n") != step.want {
 			t.Errorf("after %v, the log is\n%s", step.err, &log)
 		}

@@ -66,6 +66,14 @@ func TestRefusals(t *testing.T) {
 		"accounts.enabled=true,accounts.default=janitor":                    `accounts.default is "janitor", and accounts.names does not contain it: add it to accounts.names`,
 		"accounts.enabled=true,accounts.names={system:admin}":               "at '/accounts/names/0': 'system:admin' does not match pattern",
 		"extraArgs={--default-service-account=x}":                           "extraArgs contains --default-service-account, on which other objects of the chart depend: set accounts.default instead",
+		"notify.url=http://events.example.org":                              "at '/notify/url': 'http://events.example.org' does not match pattern",
+		"notify.url=https://me:secret@events.example.org":                   "at '/notify/url'",
+		"notify.tokenSecret=events":                                         "the values of notify have no use without notify.url",
+		"notify.systemRoots=true":                                           "the values of notify have no use without notify.url",
+		"notify.url=https://a":                                              "notify.url needs notify.caSecret or notify.caConfigMap, with the authorities of the receiver in ca.crt: the image has none",
+		"notify.url=https://a,notify.caSecret=a,notify.caConfigMap=b":       "only one of notify.caSecret, notify.caConfigMap and notify.systemRoots can be set",
+		"notify.url=https://a,notify.sourcePrefix=prod":                     "at '/notify/sourcePrefix': 'prod' does not match pattern",
+		"notify.url=https://a,notify.caSecret=A":                            "at '/notify/caSecret': 'A' does not match pattern",
 		"networkPolicy.enabled=true,hostNetwork=true":                       "networkPolicy.enabled has no effect with hostNetwork",
 	} {
 		_, stderr, err := tryHelm(t, "template", "winnow", chart, "--namespace", namespace, "--set", values)

@@ -35,13 +35,13 @@ type restorable struct {
 	want    map[string][]string // by namespace, all DELETE requests that there should have been, such as "jobs/job-00000 p/default"
 }
 
-func newRestorable(t *testing.T) *restorable {
+func newRestorable(t *testing.T, flags ...string) *restorable {
 	c, err := cluster.Start(whole, cluster.Options{Components: []string{cluster.Etcd, cluster.APIServer}})
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Stop()) })
 	s, err := winnow.Start(whole, c, winnow.Options{
 		Replicas: 2, Binary: filepath.Join(suite.Dir, "winnow-apiserver"),
-		Flags: leaseFlags,
+		Flags: slices.Concat(leaseFlags, flags),
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })

@@ -126,6 +126,20 @@ func TestAlerts(t *testing.T) {
 			series: minutes("winnow_leading", "1x1500\n\t"+`winnow_tracker_held{instance="a",reason="Suspended"} 2x1500`),
 			after:  24 * time.Hour, want: "WinnowSuspended", says: "2 objects",
 		},
+		"the receiver of notifications is down": {
+			series: healthy + minutes(`winnow_notification_requests_total{result="failed"}`, "0x10 20x170"),
+			from:   11 * time.Minute, after: 15 * time.Minute, want: "WinnowNotificationsFail",
+		},
+		"a notification was dropped": {
+			series: healthy + minutes(`winnow_notifications_total{type="Deletion",result="dropped"}`, "0x10 1x170"),
+			from:   11 * time.Minute, after: 15 * time.Minute, want: "WinnowNotificationsFail",
+		},
+		"notifications arrive in the end": {
+			series: healthy + minutes(`winnow_notification_requests_total{result="failed"}`, "0x10 5x170") +
+				minutes(`winnow_notification_requests_total{result="ok"}`, "0+10x180") +
+				minutes(`winnow_notifications_total{type="Deletion",result="sent"}`, "0+100x180"),
+			after: 3 * time.Hour,
+		},
 		// A week ago there were 720 in six hours. Now there are 48 a minute more.
 		"far more than a week ago": {
 			series: deletions("0+10x2100 21250+250x60"), from: begin + 60*time.Minute, after: 15 * time.Minute, want: "WinnowDeletesMore",

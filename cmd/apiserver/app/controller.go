@@ -28,8 +28,9 @@ import (
 
 const (
 	controllerName = "winnow-controller"
-	// stopTimeout is how long the server waits for the last deletions of the controller before it stops answering.
-	stopTimeout = 15 * time.Second
+	// stopTimeout is how long the server waits for the last deletions of the controller, and then for the last notifications, before it stops
+	// answering.
+	stopTimeout = 20 * time.Second
 	// readyTimeout bounds the question whether this replica is ready.
 	readyTimeout = 5 * time.Second
 )
@@ -170,6 +171,7 @@ func (o *ControllerOptions) controllerConfig(ownNamespace string) cleanup.Config
 		StartSuspended:        o.StartSuspended,
 		DefaultServiceAccount: o.DefaultServiceAccount,
 		RequireServiceAccount: o.RequireServiceAccount,
+		Notify:                o.Notify.config(),
 		LeaderElection:        o.LeaderElection,
 	}
 }

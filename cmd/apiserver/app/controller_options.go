@@ -41,6 +41,8 @@ type ControllerOptions struct {
 	DefaultServiceAccount string
 	// RequireServiceAccount demands an account of every policy.
 	RequireServiceAccount bool
+	// Notify says where events about deletions and holds are sent.
+	Notify *NotifyOptions
 	// LeaderElection configures the leader election among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
@@ -50,6 +52,7 @@ func newControllerOptions() *ControllerOptions {
 		ConcurrentDeletions: defaultConcurrentDeletions,
 		HoldAbove:           defaultHoldAbove,
 		HoldAboveTotal:      defaultHoldAboveTotal,
+		Notify:              &NotifyOptions{},
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -134,6 +137,7 @@ func (o *ControllerOptions) Validate() []error {
 			errs = append(errs, fmt.Errorf("--default-service-account: %q is no name of a ServiceAccount: %s", name, why))
 		}
 	}
+	errs = append(errs, o.Notify.Validate()...)
 	if o.LeaderElection.LeaderElect {
 		errs = append(errs, validateLeaderElection(&o.LeaderElection)...)
 	}

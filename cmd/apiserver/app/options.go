@@ -99,6 +99,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"How many cleanup policies a namespace can have. Winnow checks each of them for every object in the namespace. It refuses one more, and "+
 			"keeps existing ones. -1 means no limit.")
 	o.Controller.AddFlags(fss.FlagSet("controller"), fss.FlagSet("leader election"))
+	o.Controller.Notify.AddFlags(fss.FlagSet("notifications"))
 	o.Service.AddFlags(fss.FlagSet("registration"), fss.FlagSet("secure serving"))
 	addFlags(fss.FlagSet("secure serving"), o.Recommended.SecureServing.AddFlags, "cert-dir")
 	o.Recommended.Authentication.AddFlags(fss.FlagSet("authentication"))

@@ -58,7 +58,29 @@ func TestValidate(t *testing.T) {
 		"--certificate-lifetime=59s":                                  "--certificate-lifetime is 59s, it must be at least 1m0s",
 		"--certificate-authority-lifetime=0s":                         "--certificate-authority-lifetime is 0s",
 		"--leader-elect=false --leader-elect-lease-duration=1s":       "",
-		"--etcd-servers=http://127.0.0.1:2379":                        "",
+		"--notify-url=https://events.example.org/winnow?cluster=prod": "",
+		"--notify-url=http://localhost:8080":                          "",
+		"--notify-url=http://127.0.0.1:8080/a":                        "",
+		"--notify-url=http://[::1]:8080":                              "",
+		"--notify-url=http://events.example.org":                      "anybody on the way to events.example.org could read the events and the token; use https",
+		"--notify-url=http://localhost.example.org":                   "use https",
+		"--notify-url=ftp://events.example.org":                       `it begins with "ftp"; write it as https://HOST/PATH`,
+		"--notify-url=events.example.org":                             "it has no host; write it as https://HOST/PATH",
+		"--notify-url=https://:8443":                                  "it has no host",
+		"--notify-url=https://a\x7f":                                  "it is no URL",
+		"--notify-url=https://me:secret@events.example.org":           "it contains a user or a password; write a bearer token into a file",
+		"--notify-url=https://events.example.org#a":                   "it has a fragment",
+		"--notify-token-file=a":                                       "need --notify-url",
+		"--notify-source-prefix=/prod":                                "need --notify-url",
+		"--notify-url=https://a --notify-source-prefix=/clusters/a":   "",
+		"--notify-url=https://a --notify-source-prefix=https://a.b/c": "",
+		"--notify-url=https://a --notify-source-prefix=prod":          `--notify-source-prefix is "prod"; write it as /PATH or https://HOST/PATH`,
+		"--notify-url=https://a --notify-source-prefix=/prod/":        "without a slash at the end",
+		"--notify-url=https://a --notify-source-prefix=https://a?b=c": "write it as /PATH",
+		"--notify-ca-file=a":                                          "need --notify-url",
+		"--notify-url=https://a --notify-client-cert-file=c":          `--notify-client-cert-file ("c") and --notify-client-key-file ("") must be given together`,
+		"--notify-url=https://a --notify-ca-file=a --notify-token-file=b --notify-client-cert-file=c --notify-client-key-file=d": "",
+		"--etcd-servers=http://127.0.0.1:2379":                            "",
 		"--etcd-servers=http://127.0.0.1:2379 --max-requests-inflight=-1": "--max-requests-inflight",
 		"--enable-admission-plugins=Nothing":                              `plugin "Nothing" is unknown`,
 	} {
@@ -68,6 +90,16 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%q: %v", args, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+}
+
+// TestSecretsAreNotRepeated: an error is in the log of the Pod, where more people read it than the flags.
+func TestSecretsAreNotRepeated(t *testing.T) {
+	for _, url := range []string{"https://me:hunter2@a", "ftp://a/hunter2", "http://a/hunter2", "/hunter2", "https://a/hunter2\x7f", "https://a/hunter2#b"} {
+		o := NotifyOptions{URL: url}
+		if errs := o.Validate(); len(errs) != 1 || strings.Contains(errs[0].Error(), "hunter2") {
+			t.Errorf("%s: %v", url, errs)
 		}
 	}
 }
@@ -112,10 +144,10 @@ func TestHelpAndVersion(t *testing.T) {
 	help := output(t, "--help")
 	for _, want := range []string{
 		"Usage:\n  winnow-apiserver [flags]", "Cluster flags:", "Controller flags:", "Leader election flags:", "Secure serving flags:", "Authentication flags:",
-		"Authorization flags:", "Admission flags:", "Audit flags:", "Registration flags:", "Features flags:", "Logs flags:", "Global flags:",
+		"Authorization flags:", "Admission flags:", "Audit flags:", "Registration flags:", "Features flags:", "Notifications flags:", "Logs flags:", "Global flags:",
 		"--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig", "--bind-address", "--secure-port", "--tls-cert-file",
 		"--tls-private-key-file", "--tls-ca-file", "--register", "--etcd-servers", "--concurrent-deletions", "--leader-elect", "--protected-namespaces", "--logging-format", "--version",
-		"--enable-priority-and-fairness", "--audit-policy-file", "--feature-gates",
+		"--notify-url", "--enable-priority-and-fairness", "--audit-policy-file", "--feature-gates",
 	} {
 		if !strings.Contains(help, want) {
 			t.Errorf("no %q in --help", want)

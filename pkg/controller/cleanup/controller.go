@@ -38,6 +38,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/write/notify"
 	"github.com/winnow-dev/winnow/pkg/controller/write/status"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -68,6 +69,8 @@ type Config struct {
 	DefaultServiceAccount string
 	RequireServiceAccount bool
 	LeaderElection        componentbaseconfig.LeaderElectionConfiguration
+	// Notify says where events about deletions and holds are sent. New sets what all clients have in common.
+	Notify notify.Config
 	// FirstLists is called when the lists that fill the memory begin and end; see observe.Config.
 	FirstLists func(underWay bool)
 }
@@ -82,6 +85,7 @@ type Controller struct {
 	kinds    *discovery.Follower
 	observer *observe.Observer
 	status   *status.Writer
+	notifier *notify.Notifier
 	marks    *marks.Writer
 	rights   *rights.Asker
 	forecast *forecast.Forecaster
@@ -126,8 +130,11 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Notify.UserAgent, c.Notify.Instance, c.Notify.Clock = c.UserAgent, c.Instance, now
+	out.notifier = notify.New(c.Notify)
 	out.status = status.New(status.Config{
 		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: out.kinds.Served, Instance: c.Instance,
+		Reported: out.notifier.Reported,
 	})
 	out.observer = observe.New(observe.Config{
 		Tracker: t, Policies: policies.GcV1alpha1(), Stored: objects, Client: observed, Metadata: dating, Clock: now,
@@ -136,7 +143,7 @@ func New(c Config) (*Controller, error) {
 	out.rights = rights.New(cluster, now)
 	out.loop = loop{
 		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now, out.rights),
-		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.status.Gone,
+		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.tellGone,
 		usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
 	}
 	out.marks = marks.NewWriter(t, objects, now)
@@ -263,6 +270,7 @@ func (c *Controller) run(ctx context.Context) error {
 	c.replica.DoubtClocks(c.clock.Now())
 	seen := newHistory(c.replica.Newest, c.wentBack)
 	c.look(ctx, &seen)
+	defer c.startNotifying(ctx)()
 	ctx, stop := context.WithCancel(ctx)
 	var observing sync.WaitGroup
 	defer observing.Wait()
@@ -329,6 +337,8 @@ func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()
 	defer c.replica.Follow()
+	c.notifier.Lead()
+	defer c.notifier.Follow()
 	c.leading.Store(true)
 	defer c.leading.Store(false)
 	metrics.Leading.Set(1)

@@ -24,7 +24,7 @@ import (
 )
 
 func TestTakeReturnsDueObjects(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 3))
 	w.upsert(job(0, "a"))
 	w.takes()
 	if next, ok := w.Next(); !ok || !next.Equal(w.now.Add(time.Hour)) {
@@ -35,7 +35,8 @@ func TestTakeReturnsDueObjects(t *testing.T) {
 	w.pass(1)
 	w.takes("a")
 	o := w.orders["a"]
-	if o.Policy.String() != "team-a/p" || o.PolicyUID != "uid-p" || o.Rule != "default" || o.Propagation != "Background" || o.Reread ||
+	if o.Policy.String() != "team-a/p" || o.PolicyUID != "uid-p" || o.PolicyGeneration != 3 || o.Rule != "default" ||
+		o.Propagation != "Background" || o.Reread ||
 		!o.Due.Equal(w.now) || !reflect.DeepEqual(o.Fact, facts.Compress(w.facts["a"]).Fact()) || !o.Until.Equal(w.now.Add(freshness.For)) {
 		t.Errorf("got %+v", o)
 	}

@@ -22,6 +22,8 @@ var (
 	resource = Label{Name: "resource", What: "`resource.group`, as kubectl has it"}
 	outcome  = Label{Name: "outcome", Values: outcomes()}
 	result   = func(values ...string) Label { return Label{Name: "result", Values: values} }
+
+	notification = Label{Name: "type", Values: []string{NotificationHold, NotificationDeletion}}
 )
 
 var (
@@ -75,6 +77,31 @@ var (
 		"Writes that store since when ConfigMaps and Secrets are unused, or objects finished that do not say so. There was a conflict if "+
 			"the stored object or its namespace had changed in the meantime.",
 		result("ok", "conflict", "failed"))
+	// Notifications counts the events for the receiver of --notify-url, by what became of them.
+	Notifications = counterVec("winnow_notifications_total",
+		"Events for the receiver of --notify-url. dropped counts events for which the queue had no room, or that were not sent when the replica "+
+			"ended. refused counts events that the receiver did not accept. Neither is sent again.",
+		notification, result(NotificationSent, NotificationDropped, NotificationRefused))
+	// NotificationRequests counts the requests to the receiver of --notify-url by result.
+	NotificationRequests = counterVec("winnow_notification_requests_total",
+		"Requests to the receiver of --notify-url, each with several events. A request that failed is repeated. One that was refused is sent in "+
+			"two halves.",
+		result(NotificationOK, NotificationFailed, NotificationRefused))
+	// NotificationQueue is how many events wait to be sent.
+	NotificationQueue = gaugeVec("winnow_notification_queue_length",
+		"Events that wait to be sent to the receiver of --notify-url, without those of the request in flight.", notification)
+)
+
+// The values of the labels type and result of notifications.
+const (
+	NotificationHold     = "Hold"
+	NotificationDeletion = "Deletion"
+
+	NotificationOK      = "ok"
+	NotificationFailed  = "failed"
+	NotificationSent    = "sent"
+	NotificationDropped = "dropped"
+	NotificationRefused = "refused"
 )
 
 // CertificateExpiry describes when the serving certificate expires.
@@ -91,6 +118,14 @@ func Register() {
 	for _, resource := range gc.DefaultResources() { // A rate sees only what is added to a counter that is there.
 		for _, reason := range deletionReasons {
 			Deletions.WithLabelValues(resource, string(gc.AfterFinished), reason)
+		}
+	}
+	for _, result := range []string{NotificationOK, NotificationFailed, NotificationRefused} {
+		NotificationRequests.WithLabelValues(result)
+	}
+	for _, result := range []string{NotificationSent, NotificationDropped, NotificationRefused} {
+		for _, of := range notification.Values {
+			Notifications.WithLabelValues(of, result)
 		}
 	}
 }

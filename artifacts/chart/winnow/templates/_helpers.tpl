@@ -43,6 +43,45 @@ winnow-serving-cert
 {{- end }}
 {{- end }}
 
+{{/* The volumes for notifications, each with the keys that are used. Winnow runs without them too: it then sends nothing, and says so. */}}
+{{- define "winnow.notifyVolumes" -}}
+{{- with .Values.notify }}
+{{- if .caConfigMap }}
+- name: notify-ca
+  configMap:
+    name: {{ .caConfigMap }}
+    optional: true
+    items:
+    - {key: ca.crt, path: ca.crt}
+{{- end }}
+{{- if .caSecret }}
+- name: notify-ca
+  secret:
+    secretName: {{ .caSecret }}
+    optional: true
+    items:
+    - {key: ca.crt, path: ca.crt}
+{{- end }}
+{{- if .clientCertSecret }}
+- name: notify-client-cert
+  secret:
+    secretName: {{ .clientCertSecret }}
+    optional: true
+    items:
+    - {key: tls.crt, path: tls.crt}
+    - {key: tls.key, path: tls.key}
+{{- end }}
+{{- if .tokenSecret }}
+- name: notify-token
+  secret:
+    secretName: {{ .tokenSecret }}
+    optional: true
+    items:
+    - {key: token, path: token}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Mebibytes of memory by size: the table in docs/install.md. */}}
 {{- define "winnow.resources" -}}
 {{- if .Values.resources }}

@@ -31,6 +31,16 @@
 {{- if and $v.accounts.default $v.accounts.names (not (has $v.accounts.default $v.accounts.names)) }}
 {{- fail (printf "accounts.default is %q, and accounts.names does not contain it: add it to accounts.names" $v.accounts.default) }}
 {{- end }}
+{{- $n := $v.notify }}
+{{- if and (not $n.url) (or $n.sourcePrefix $n.caSecret $n.caConfigMap $n.systemRoots $n.tokenSecret $n.clientCertSecret) }}
+{{- fail "the values of notify have no use without notify.url: set it to the https URL of the receiver" }}
+{{- end }}
+{{- if and $n.url (not (or $n.caSecret $n.caConfigMap $n.systemRoots)) }}
+{{- fail "notify.url needs notify.caSecret or notify.caConfigMap, with the authorities of the receiver in ca.crt: the image has none. If yours has them, set notify.systemRoots to true" }}
+{{- end }}
+{{- if gt (len (compact (list $n.caSecret $n.caConfigMap (ternary "roots" "" $n.systemRoots)))) 1 }}
+{{- fail "only one of notify.caSecret, notify.caConfigMap and notify.systemRoots can be set" }}
+{{- end }}
 {{- if and $v.networkPolicy.enabled $v.hostNetwork }}
 {{- fail "networkPolicy.enabled has no effect with hostNetwork: set one of them to false" }}
 {{- end }}

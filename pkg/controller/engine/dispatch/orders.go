@@ -68,7 +68,8 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 	after, _ := effective.Since()
 	order := &deletion.Order{
 		Kind: kind, Reason: d.Reason, After: after, Native: r.Native,
-		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(),
+		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
+		Rule:    r.RuleName(),
 		Account: disp.Account(r.Policy), Propagation: r.Propagation, Due: d.At,
 		Until:      disp.Fresh.Until(),
 		Conditions: rec.NS.Conditions[rec.Resource],

@@ -24,7 +24,9 @@ type Order struct {
 	// Policy has no namespace if it is a cluster policy. Rule is empty if a ceiling of the policy decides.
 	Policy    types.NamespacedName
 	PolicyUID types.UID
-	Rule      string
+	// PolicyGeneration is the generation of the policy that was decided with.
+	PolicyGeneration int64
+	Rule             string
 	// Account is the ServiceAccount of the namespace as which the request is sent; empty for Winnow itself.
 	Account     string
 	Propagation metav1.DeletionPropagation

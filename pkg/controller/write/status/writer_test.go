@@ -28,6 +28,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
 func TestPatch(t *testing.T) {
@@ -57,6 +58,20 @@ func TestPatch(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %s\nwant %v", p.GetPatch(), want)
+	}
+}
+
+// TestReported: who listens gets the reports that statuses are written from, and none for a namespace where nothing may have changed.
+func TestReported(t *testing.T) {
+	o := newFixture(t, testbuilders.Policy("p").Default("1h"))
+	var got []string
+	o.Reported = func(namespace string, reports []report.Report) {
+		got = append(got, fmt.Sprintf("%s: %d policies", namespace, len(reports)))
+	}
+	o.after(time.Second)
+	o.after(time.Second)
+	if want := []string{testbuilders.Home + ": 1 policies"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
