@@ -65,10 +65,11 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 		return nil, false // HoldDelete holds the record.
 	}
 	effective := disp.Resolve(rec)
-	after, _ := effective.Since()
+	after, since := effective.Since()
 	order := &deletion.Order{
-		Kind: kind, Reason: d.Reason, After: after, Native: r.Native,
-		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(),
+		Kind: kind, Reason: d.Reason, After: after, Since: since, Native: r.Native,
+		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
+		Rule: r.RuleName(), ApprovedHold: rec.ApprovedHold(),
 		Account: disp.Account(r.Policy), Propagation: r.Propagation, Due: d.At,
 		Until:      disp.Fresh.Until(),
 		Conditions: rec.NS.Conditions[rec.Resource],

@@ -24,7 +24,9 @@ type Order struct {
 	// Policy has no namespace if it is a cluster policy. Rule is empty if a ceiling of the policy decides.
 	Policy    types.NamespacedName
 	PolicyUID types.UID
-	Rule      string
+	// PolicyGeneration is the generation of the policy that was decided with.
+	PolicyGeneration int64
+	Rule             string
 	// Account is the ServiceAccount of the namespace as which the request is sent; empty for Winnow itself.
 	Account     string
 	Propagation metav1.DeletionPropagation
@@ -33,6 +35,10 @@ type Order struct {
 	Reason policy.Reason
 	After  gc.After
 	Native bool
+	// Since is the time of that event.
+	Since time.Time
+	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it; empty if that is not known.
+	ApprovedHold string
 	// Deadline is nil for a DELETE. Otherwise the order is for a PATCH that sets the deadline of the object to this value; zero removes it.
 	Deadline *time.Duration
 	// Due is when the object became due; zero for a PATCH.
