@@ -75,6 +75,18 @@ var (
 		"Writes that store since when ConfigMaps and Secrets are unused, or objects finished that do not say so. There was a conflict if "+
 			"the stored object or its namespace had changed in the meantime.",
 		result("ok", "conflict", "failed"))
+	// Records counts the records of deleted objects.
+	Records = counterVec("winnow_records_total",
+		"CleanupRecords: stored, gone with their namespace, or dropped because too many waited to be written.",
+		result("stored", "gone", "dropped"))
+	// RecordsPending is how many records wait to be written.
+	RecordsPending = gauge("winnow_records_pending", "CleanupRecords that are not stored yet, on the replica that leads. "+
+		"They are written every three seconds.")
+	// RecordWrites counts the writes of records.
+	RecordWrites = counterVec("winnow_record_writes_total",
+		"Writes that store or remove CleanupRecords, many at once. There was a conflict if the stored object or its namespace had changed "+
+			"in the meantime.",
+		result("ok", "conflict", "failed"))
 )
 
 // CertificateExpiry describes when the serving certificate expires.

@@ -58,20 +58,34 @@ type Change struct {
 	Cost int
 }
 
-// Write makes a change when the budget allows it, and reports whether that need not be tried again. After a conflict it must be, on top of
-// what is observed then.
-func (w *Writer) Write(ctx context.Context, c Change) (done bool) {
+// Result is what became of a change.
+type Result int
+
+const (
+	// Done: it is stored.
+	Done Result = iota
+	// Gone: the object, or its namespace, is not there.
+	Gone
+	// Failed: it must be tried again, after a conflict on top of what is observed then.
+	Failed
+)
+
+// Write makes a change when the budget allows it, and reports whether that need not be tried again.
+func (w *Writer) Write(ctx context.Context, c Change) (done bool) { return w.Try(ctx, c) != Failed }
+
+// Try makes a change when the budget allows it. If it is done, the object has its new resource version.
+func (w *Writer) Try(ctx context.Context, c Change) Result {
 	if w.Budget.WaitN(ctx, c.Cost) != nil {
-		return false
+		return Failed
 	}
 	switch err := w.request(ctx, c); {
 	case err == nil:
 		w.Writes.WithLabelValues("ok").Inc()
-		return true
+		return Done
 	case gone(err):
 		// The namespace goes. If only the object has gone, the watch says so, and it is stored again.
 		w.Writes.WithLabelValues("conflict").Inc()
-		return true
+		return Gone
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		w.Writes.WithLabelValues("conflict").Inc()
 	case ctx.Err() == nil:
@@ -81,7 +95,7 @@ func (w *Writer) Write(ctx context.Context, c Change) (done bool) {
 			klog.FromContext(ctx).Error(err, w.Failure+", trying again", w.Resource.Resource, klog.KObj(c.Object))
 		}
 	}
-	return false
+	return Failed
 }
 
 // gone reports whether an object, or its namespace, has gone. If the API server does not serve the resource, it has not.
@@ -92,14 +106,18 @@ func gone(err error) bool {
 
 func (w *Writer) request(ctx context.Context, c Change) error {
 	client := w.Client.Resource(w.Resource).Namespace(c.Object.GetNamespace()) // Empty for a resource of the cluster.
+	var written *unstructured.Unstructured
 	var err error
 	switch version := c.Object.GetResourceVersion(); {
 	case c.Delete:
 		err = client.Delete(ctx, c.Object.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: ptr.To(version)}})
 	case version == "":
-		_, err = client.Create(ctx, c.Object, metav1.CreateOptions{})
+		written, err = client.Create(ctx, c.Object, metav1.CreateOptions{})
 	default:
-		_, err = client.Update(ctx, c.Object, metav1.UpdateOptions{})
+		written, err = client.Update(ctx, c.Object, metav1.UpdateOptions{})
+	}
+	if err == nil && written != nil {
+		c.Object.SetResourceVersion(written.GetResourceVersion())
 	}
 	return err
 }
