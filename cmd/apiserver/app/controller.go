@@ -130,6 +130,14 @@ func (q *questions) Candidates(ctx context.Context, query gc.CandidateQuery) (gc
 	return gc.CandidatePage{}, errStarting
 }
 
+// Records returns a page of records of deleted objects.
+func (q *questions) Records(ctx context.Context, query gc.RecordQuery) (gc.RecordPage, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.Records(ctx, query)
+	}
+	return gc.RecordPage{}, errStarting
+}
+
 // Review says what a draft would delete.
 func (q *questions) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
 	if c := q.controller.Load(); c != nil {
@@ -170,6 +178,8 @@ func (o *ControllerOptions) controllerConfig(ownNamespace string) cleanup.Config
 		StartSuspended:        o.StartSuspended,
 		DefaultServiceAccount: o.DefaultServiceAccount,
 		RequireServiceAccount: o.RequireServiceAccount,
+		RecordRetention:       o.RecordRetention,
+		RecordsPerNamespace:   o.RecordsPerNamespace,
 		LeaderElection:        o.LeaderElection,
 	}
 }

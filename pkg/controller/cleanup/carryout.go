@@ -85,6 +85,9 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)
 	not := "Not deleted"
+	if answer.Outcome == deletion.Accepted && order.Deadline == nil {
+		l.record(order, now)
+	}
 	if order.Deadline != nil {
 		not = "Not changed the deadline"
 		logger = klog.LoggerWithValues(logger, "activeDeadline", order.Deadline.String())

@@ -38,6 +38,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
+	"github.com/winnow-dev/winnow/pkg/controller/write/records"
 	"github.com/winnow-dev/winnow/pkg/controller/write/status"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -67,12 +68,15 @@ type Config struct {
 	// RequireServiceAccount demands one of every policy.
 	DefaultServiceAccount string
 	RequireServiceAccount bool
-	LeaderElection        componentbaseconfig.LeaderElectionConfiguration
+	// RecordRetention is how long the records of deleted objects are kept, and RecordsPerNamespace how many of a namespace; 0 for none.
+	RecordRetention     time.Duration
+	RecordsPerNamespace int
+	LeaderElection      componentbaseconfig.LeaderElectionConfiguration
 	// FirstLists is called when the lists that fill the memory begin and end; see observe.Config.
 	FirstLists func(underWay bool)
 }
 
-// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status and marks.
+// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status, marks and records.
 type Controller struct {
 	loop
 	config   Config
@@ -83,6 +87,8 @@ type Controller struct {
 	observer *observe.Observer
 	status   *status.Writer
 	marks    *marks.Writer
+	records  *records.Writer
+	history  *records.Reader
 	rights   *rights.Asker
 	forecast *forecast.Forecaster
 	leading  atomic.Bool
@@ -134,9 +140,14 @@ func New(c Config) (*Controller, error) {
 		WentBack: out.wentBack, FirstLists: c.FirstLists,
 	})
 	out.rights = rights.New(cluster, now)
+	kept := records.Config{
+		Client: objects, Metadata: dating, Clock: now, Retention: c.RecordRetention, PerNamespace: c.RecordsPerNamespace,
+	}
+	out.records, out.history = records.NewWriter(kept), &records.Reader{Config: kept}
 	out.loop = loop{
 		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now, out.rights),
 		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.status.Gone,
+		record: out.records.Add,
 		usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
 	}
 	out.marks = marks.NewWriter(t, objects, now)
@@ -225,6 +236,11 @@ func (c *Controller) CandidateResources(namespace string) (map[string]string, er
 // Candidates returns a page of candidates.
 func (c *Controller) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error) {
 	return c.replica.Candidates(ctx, q)
+}
+
+// Records returns a page of records of deleted objects.
+func (c *Controller) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, error) {
+	return c.history.Records(ctx, q)
 }
 
 // Review says what a draft would delete, and when.
@@ -324,7 +340,8 @@ func (c *Controller) keepUp(ctx context.Context) {
 	}
 }
 
-// lead deletes, and writes status and marks, until ctx ends. It runs only on the leader.
+// lead deletes, and writes status, marks and records, until ctx ends. It runs only on the leader. When it returns, the records of all its
+// deletions are stored, if the API server answers.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()
@@ -334,9 +351,11 @@ func (c *Controller) lead(ctx context.Context) {
 	metrics.Leading.Set(1)
 	defer metrics.Leading.Set(0)
 	var writing sync.WaitGroup
-	defer writing.Wait()
 	writing.Go(func() { c.status.Run(ctx) })
 	writing.Go(func() { c.kinds.Report(ctx) })
 	writing.Go(func() { c.marks.Run(ctx) })
+	writing.Go(func() { c.records.Run(ctx) })
 	c.dispatch(ctx)
+	writing.Wait()
+	c.records.Flush(ctx)
 }
