@@ -145,7 +145,7 @@ func TestRecordsAreReserved(t *testing.T) {
 	const chunks = "recordchunks.internal.gc.winnow.dev"
 	const alone = "written by Winnow alone"
 	contains(t, refused(t, "", "patch", "-n", ns, chunks, "records-0000000000", "--type=merge", "-p", `{"records":"AAAA"}`), alone)
-	contains(t, refused(t, fmt.Sprintf(`{"apiVersion": "internal.gc.winnow.dev/v1alpha1", "kind": "RecordChunk", "format": "f", "records": "",
+	contains(t, refused(t, fmt.Sprintf(`{"apiVersion": "internal.gc.winnow.dev/v1alpha1", "kind": "RecordChunk", "format": "f", "records": "AAAA",
 		"metadata": {"name": "records-0000000009", "namespace": %q}}`, ns), "create", "-f", "-"), alone)
 	kubectl(t, "delete", "-n", ns, chunks, "records-0000000001")
 	stdout, stderr, err := shared.Kubectl(t.Context(), "get", "crec", "-n", ns, "-o", recordNames)

@@ -148,7 +148,7 @@ func New(c Config) (*Controller, error) {
 		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now, out.rights),
 		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.status.Gone,
 		record: out.records.Add,
-		usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
+		usage:  &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
 	}
 	out.marks = marks.NewWriter(t, objects, now)
 	out.forecast = forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now})
