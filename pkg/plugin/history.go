@@ -37,8 +37,8 @@ func newHistory(s *session.Session) *cobra.Command {
 		Short: "Show which objects Winnow deleted, when, and why",
 		Long: `Show which objects Winnow deleted, when, and why, the newest first.
 
-Winnow keeps the records for 30 days, and at most 10,000 for each namespace, unless its flags say otherwise. You see the records of resources
-that you may list.`,
+Winnow keeps the records for 30 days, and at most 10,000 for each namespace, unless its flags say otherwise. You see the records of
+resources that you may list.`,
 		Example: `  # What did Winnow delete in team-a?
   kubectl winnow history -n team-a
 

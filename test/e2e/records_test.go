@@ -55,8 +55,8 @@ func accepted(t *testing.T, ns string, before time.Time) (all, earlier []string)
 	return all, earlier
 }
 
-// TestRecordsOutliveLeaders: each accepted DELETE in the audit log has exactly one record. A leader that ends by SIGTERM in the middle of its
-// deletions loses none, and one that is killed loses at most those of the last five seconds.
+// TestRecordsOutliveLeaders: each accepted DELETE in the audit log has exactly one record. A leader that ends by SIGTERM in the middle of
+// its deletions loses none, and one that is killed loses at most those of the last five seconds.
 func TestRecordsOutliveLeaders(t *testing.T) {
 	for name, end := range map[string]func(r *winnow.Replica) (lost time.Duration){
 		"SIGTERM": func(r *winnow.Replica) time.Duration {

@@ -150,8 +150,8 @@ func TestResourcesOfAnAdoptedHold(t *testing.T) {
 	}
 }
 
-// TestOrdersSayWhatWasApproved: an order has the hold that somebody approved, the generation of the policy, and since when its TTL counts. An
-// object that was not held has no hold.
+// TestOrdersSayWhatWasApproved: an order has the hold that somebody approved, the generation of the policy, and since when its TTL counts.
+// An object that was not held has no hold.
 func TestOrdersSayWhatWasApproved(t *testing.T) {
 	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.policy(ttlPolicy("10m", 2))

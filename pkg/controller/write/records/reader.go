@@ -25,8 +25,8 @@ type Reader struct {
 	Config
 }
 
-// Records returns a page of records: by namespace, then the newest first. It reads one chunk at a time, and only those that may have records
-// of the page.
+// Records returns a page of records: by namespace, then the newest first. It reads one chunk at a time, and only those that may have
+// records of the page.
 func (r *Reader) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, error) {
 	now := r.Clock.Now()
 	p := &pager{Reader: r, ctx: ctx, query: q, kept: now.Add(-r.Retention), far: now.Add(r.Retention)}

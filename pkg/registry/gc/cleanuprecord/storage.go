@@ -95,7 +95,7 @@ func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runt
 	if items := l.(*gc.CleanupRecordList).Items; len(items) == 1 {
 		return &items[0], nil
 	}
-	warning.AddWarning(ctx, "", fmt.Sprintf("the name of a record is the UID of the object that was deleted; to ask by the name of the object: "+
+	warning.AddWarning(ctx, "", fmt.Sprintf("the name of a record is the UID of the deleted object; to ask by the name of the object: "+
 		"kubectl get %s -n %s --field-selector %s=jobs.batch/NAME", resource, genericapirequest.NamespaceValue(ctx), gc.FieldObject))
 	return nil, apierrors.NewNotFound(resource, name)
 }
