@@ -49,9 +49,10 @@ func (c *recomputation) counts(f *lifecycle.Fact) bool {
 		c.ownHold(f) == ""
 }
 
-// keptByAnnotation reports whether the object's annotations keep it now, within maxTTL and allowNever.
+// keptByAnnotation reports whether the object's annotations keep it now, within maxTTL and allowNever. An object with a finish time ahead
+// of now has not ended yet, so nothing but its rule says how long it is kept.
 func (c *recomputation) keptByAnnotation(f *lifecycle.Fact) bool {
-	if !f.Finished {
+	if !f.Finished || c.endedAt(f).After(c.Now) {
 		return false
 	}
 	own, m := c.annotations(f), moment{at: c.endedAt(f)}
