@@ -101,6 +101,10 @@ type Extra struct {
 	Accepted *deletion.Order
 	NotFound bool
 	Retry    deletion.Retry
+	// Unanswered is the last order whose DELETE may have been carried out, although no answer says so; see Memory.Unanswered. unansweredIn is
+	// the value of Memory.Terms then.
+	Unanswered   *deletion.Order
+	unansweredIn int
 	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it; empty if there was none.
 	ApprovedHold string
 	// RemovedInFlight is set if the object was reported as gone while an order was in flight.
@@ -215,7 +219,7 @@ func (rec *Record) EnsureExtra() *Extra {
 // DropEmptyExtra removes the Extra of the record if it is empty.
 func (rec *Record) DropEmptyExtra() {
 	if x := rec.Extra; x != nil && len(x.Previews) == 0 && !rec.Queued() && x.InFlight == nil && x.Accepted == nil &&
-		!x.NotFound && x.Retry == (deletion.Retry{}) && !x.RemovedInFlight && x.ApprovedHold == "" {
+		!x.NotFound && x.Unanswered == nil && x.Retry == (deletion.Retry{}) && !x.RemovedInFlight && x.ApprovedHold == "" {
 		rec.Extra = nil
 	}
 }
