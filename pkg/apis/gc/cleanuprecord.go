@@ -51,8 +51,12 @@ type CleanupRecordStatus struct {
 	Reason string
 	// DueTime is when the object became due.
 	DueTime *metav1.MicroTime
-	// DeletionTime is when the API server accepted the deletion. The object exists for longer if it has finalizers or a grace period.
+	// DeletionTime is when the API server accepted the deletion; with AnswerLost, when Winnow saw that the object was gone. The object exists
+	// for longer if it has finalizers or a grace period.
 	DeletionTime metav1.MicroTime
+	// AnswerLost is set if the API server did not say that it accepted the deletion, and the object was gone afterwards, in the state in which
+	// Winnow had asked for its deletion. Somebody else may have deleted the object in the same state.
+	AnswerLost bool
 	// Lateness is the time from dueTime to deletionTime, including the time in which the object was held.
 	Lateness *metav1.Duration
 	// PropagationPolicy is the propagation policy of the deletion.

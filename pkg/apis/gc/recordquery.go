@@ -12,9 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// FieldSince selects the records of deletions at or after a time, in the format of RFC 3339.
+const FieldSince = "since"
+
 // RecordFields are the field selectors of records, besides metadata.name and metadata.namespace. FieldObject also takes a name without a
 // resource.
-var RecordFields = []string{FieldObject, FieldPolicy, FieldResource}
+var RecordFields = []string{FieldObject, FieldPolicy, FieldResource, FieldSince}
 
 // +k8s:deepcopy-gen=false
 
@@ -25,6 +28,8 @@ type RecordQuery struct {
 	// MayList reports whether the caller may see the records of a resource. It is asked for every record that is read.
 	MayList func(ctx context.Context, resource string) (bool, error)
 	Fields  fields.Selector
+	// Since is the value of FieldSince; zero for any time.
+	Since time.Time
 	// After is where the page before ended.
 	After RecordPosition
 	// Limit is how many to return at most.
@@ -45,7 +50,7 @@ type RecordPosition struct {
 // RecordPage is a part of a list of records. It is never served.
 type RecordPage struct {
 	Items []CleanupRecord
-	// Next is where the page ends, if more records may follow; nil otherwise.
+	// Next is where the page ends, if more records may follow; nil otherwise. Without a time, it is the end of its namespace.
 	Next *RecordPosition
 	// Missing says which stored records are missing or cannot be read, as sentences.
 	Missing []string

@@ -1280,8 +1280,15 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRecordStatus(ref common.ReferenceCallbac
 					},
 					"deletionTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deletionTime is when the API server accepted the deletion. The object exists for longer if it has finalizers or a grace period.",
+							Description: "deletionTime is when the API server accepted the deletion; with answerLost, when Winnow saw that the object was gone. The object exists for longer if it has finalizers or a grace period.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"answerLost": {
+						SchemaProps: spec.SchemaProps{
+							Description: "answerLost is set if the API server did not say that it accepted the deletion, and the object was gone afterwards, in the state in which Winnow had asked for its deletion. Somebody else may have deleted the object in the same state.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 					"lateness": {

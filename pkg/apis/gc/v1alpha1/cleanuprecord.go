@@ -73,10 +73,15 @@ type CleanupRecordStatus struct {
 	// +optional
 	// +k8s:opaqueType
 	DueTime *metav1.MicroTime `json:"dueTime,omitempty"`
-	// deletionTime is when the API server accepted the deletion. The object exists for longer if it has finalizers or a grace period.
+	// deletionTime is when the API server accepted the deletion; with answerLost, when Winnow saw that the object was gone. The object exists
+	// for longer if it has finalizers or a grace period.
 	// +required
 	// +k8s:opaqueType
 	DeletionTime metav1.MicroTime `json:"deletionTime"`
+	// answerLost is set if the API server did not say that it accepted the deletion, and the object was gone afterwards, in the state in which
+	// Winnow had asked for its deletion. Somebody else may have deleted the object in the same state.
+	// +optional
+	AnswerLost bool `json:"answerLost,omitempty"`
 	// lateness is the time from dueTime to deletionTime, including the time in which the object was held.
 	// +optional
 	// +k8s:opaqueType

@@ -51,7 +51,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 		"ClusterCleanupPolicy": {"metadata.name", "spec.mode"},
 		"ResourceLifecycle":    {"metadata.name"},
 		"CleanupCandidate":     {"metadata.name", "metadata.namespace", "object", "policy", "resource", "state"},
-		"CleanupRecord":        {"metadata.name", "metadata.namespace", "object", "policy", "resource"},
+		"CleanupRecord":        {"metadata.name", "metadata.namespace", "object", "policy", "resource", "since"},
 	} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
 			if slices.Contains(labels, label) {
