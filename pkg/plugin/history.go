@@ -86,9 +86,18 @@ func (o *historyOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if more {
-		o.Warn(fmt.Sprintf("there are more than %d records: use --limit", o.limit))
+		o.Warn(tooMany(q, found))
 	}
 	return o.print(q.Namespace, found)
+}
+
+// tooMany says which records are missing. With all namespaces, those of the first come first, however old they are.
+func tooMany(q records.Query, found []v1alpha1.CleanupRecord) string {
+	out := fmt.Sprintf("there are more than %d records", q.Limit)
+	if q.Namespace == "" {
+		out += fmt.Sprintf(", and these are of namespaces up to %s only", found[len(found)-1].Namespace)
+	}
+	return out + ": use --limit, or --since"
 }
 
 // query returns what the flags and arguments ask for.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,20 +36,19 @@ type Query struct {
 	Limit int
 }
 
-// Read reads records page by page, in the order of the server, and reports whether there are more.
+// Read reads records page by page, in the order of the server: by namespace, then the newest first. It reports whether there are more.
 func Read(ctx context.Context, client gcclient.CleanupRecordsGetter, q Query) (found []v1alpha1.CleanupRecord, more bool, err error) {
-	for options := (metav1.ListOptions{FieldSelector: q.Fields.String(), Limit: perPage}); ; {
+	selector := q.Fields.String()
+	if !q.Since.IsZero() {
+		since := fields.OneTermEqualSelector(gc.FieldSince, q.Since.UTC().Format(time.RFC3339Nano)).String()
+		selector = strings.TrimPrefix(selector+","+since, ",")
+	}
+	for options := (metav1.ListOptions{FieldSelector: selector, Limit: perPage}); ; {
 		page, err := client.CleanupRecords(q.Namespace).List(ctx, options)
 		if err != nil {
 			return nil, false, fmt.Errorf("listing cleanuprecords %s: %w", gc.InNamespace(q.Namespace), err)
 		}
 		for i := range page.Items {
-			if page.Items[i].Status.DeletionTime.Time.Before(q.Since) {
-				if q.Namespace != "" {
-					return found, false, nil // All others are older.
-				}
-				continue
-			}
 			if q.Limit > 0 && len(found) == q.Limit {
 				return found, true, nil
 			}
@@ -69,6 +69,9 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 		by += ", rule " + s.Policy.Rule
 	}
 	output.PrintLine(w, "", fmt.Sprintf("Winnow deleted it at %s, by %s.", at(s.DeletionTime.Time, now), by))
+	if s.AnswerLost {
+		output.PrintLine(w, "", "The answer of the API server was lost. Somebody else may have deleted the object at the same time.")
+	}
 	fmt.Fprintln(w)
 	line := func(name, text string) {
 		if text != "" {

@@ -27,20 +27,26 @@ func server(t *testing.T, requests *int) gcclient.GcV1alpha1Interface {
 	client.PrependReactor("list", "cleanuprecords", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		*requests++
 		options := action.(clienttesting.ListActionImpl).ListOptions
-		begin := 0
+		begin, end := 0, 5
+		if strings.HasPrefix(options.FieldSelector, "since=") { // The server selects.
+			if want := "since=2026-07-01T11:59:00Z"; options.FieldSelector != want {
+				t.Errorf("the field selector is %s, want %s", options.FieldSelector, want)
+			}
+			end = 2
+		}
 		if options.Continue != "" {
 			if _, err := fmt.Sscan(options.Continue, &begin); err != nil {
 				t.Error(err)
 			}
 		}
 		list := &v1alpha1.CleanupRecordList{}
-		for i := begin; i < min(begin+2, 5); i++ {
+		for i := begin; i < min(begin+2, end); i++ {
 			at := metav1.NewMicroTime(plugintest.Now.Add(-time.Duration(i) * time.Minute))
 			list.Items = append(list.Items, v1alpha1.CleanupRecord{
 				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}, Status: v1alpha1.CleanupRecordStatus{DeletionTime: at},
 			})
 		}
-		if begin+2 < 5 {
+		if begin+2 < end {
 			list.Continue = fmt.Sprint(begin + 2)
 		}
 		return true, list, nil
@@ -59,8 +65,8 @@ func TestRead(t *testing.T) {
 		"all":                      {Query{Namespace: "a"}, "0 1 2 3 4", false, 3},
 		"a few":                    {Query{Namespace: "a", Limit: 3}, "0 1 2", true, 2},
 		"exactly all":              {Query{Namespace: "a", Limit: 5}, "0 1 2 3 4", false, 3},
-		"recent":                   {Query{Namespace: "a", Since: plugintest.Now.Add(-time.Minute)}, "0 1", false, 2},
-		"recent in all namespaces": {Query{Since: plugintest.Now.Add(-time.Minute)}, "0 1", false, 3},
+		"recent":                   {Query{Namespace: "a", Since: plugintest.Now.Add(-time.Minute)}, "0 1", false, 1},
+		"recent in all namespaces": {Query{Since: plugintest.Now.Add(-time.Minute)}, "0 1", false, 1},
 	} {
 		requests := 0
 		c.query.Fields = fields.Everything()
@@ -105,4 +111,10 @@ func TestPrint(t *testing.T) {
 		"  Deleted as  cleaner",
 		"  Approved    it waited under the hold 5f3c, which somebody approved",
 		"  UID         uid-1")
+	r.Status.AnswerLost = true
+	printed.Reset()
+	Print(&printed, &r, plugintest.Now)
+	if !strings.Contains(printed.String(), "Somebody else may have deleted the object") {
+		t.Errorf("printed %s", &printed)
+	}
 }

@@ -14,12 +14,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -28,6 +31,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/turns"
 )
 
 // Reader reads records.
@@ -41,6 +45,8 @@ var resource = gc.Resource("cleanuprecords")
 const (
 	// maxPage is how many records a page may have. Requests for more get that many and a token for the rest.
 	maxPage = 1000
+	// mostReads is how many requests read at once. Each reads up to some megabytes from the cluster.
+	mostReads = 4
 	// defaultPage is how many records a request without a limit gets.
 	defaultPage = 500
 )
@@ -50,6 +56,7 @@ type REST struct {
 	rest.TableConvertor
 	reader      Reader
 	permissions permission.Checker
+	queue       *turns.Queue
 }
 
 var (
@@ -65,6 +72,7 @@ func NewREST(reader Reader, authorizer authorizer.Authorizer, clock clock.Passiv
 	return &REST{
 		TableConvertor: newTable(clock), reader: reader,
 		permissions: permission.Checker{Authorizer: authorizer, Resource: resource, Noun: "record"},
+		queue:       turns.New("read", mostReads),
 	}
 }
 
@@ -88,12 +96,19 @@ func (r *REST) ShortNames() []string { return []string{"crec"} }
 
 // Get returns the record of an object, by its UID.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	l, err := r.List(ctx, &metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name)})
-	if err != nil {
-		return nil, err
-	}
-	if items := l.(*gc.CleanupRecordList).Items; len(items) == 1 {
-		return &items[0], nil
+	options := &metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name), Limit: 1}
+	for {
+		l, err := r.List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		list := l.(*gc.CleanupRecordList)
+		if len(list.Items) > 0 { // The newest, if the object was deleted twice.
+			return &list.Items[0], nil
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
+		}
 	}
 	warning.AddWarning(ctx, "", fmt.Sprintf("the name of a record is the UID of the deleted object; to ask by the name of the object: "+
 		"kubectl get %s -n %s --field-selector %s=jobs.batch/NAME", resource, genericapirequest.NamespaceValue(ctx), gc.FieldObject))
@@ -106,17 +121,23 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	rights, err := r.newRights(ctx, q.Namespace)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+	who, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
+	leave, err := r.queue.Enter(ctx, who.GetName())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	rights := r.newRights(who, q.Namespace)
 	q.MayList = rights.mayList
 	page, err := r.reader.Records(ctx, q)
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(err.Error())
 	}
 	if options.Limit == 0 && page.Next != nil {
-		warning.AddWarning(ctx, "", fmt.Sprintf("the list has the first %d records; use limit and continue for the others", q.Limit))
+		warning.AddWarning(ctx, "", fmt.Sprintf("the list has the first %d records; use limit and continue for the others", len(page.Items)))
 	}
 	if len(rights.denied) > 0 {
 		warning.AddWarning(ctx, "", gc.HiddenRecords(strings.Join(slices.Sorted(maps.Values(rights.denied)), "; ")))
@@ -138,14 +159,10 @@ type rights struct {
 	denied  map[string]string // with the command that asks for the permission
 }
 
-func (r *REST) newRights(ctx context.Context, namespace string) (*rights, error) {
-	who, ok := genericapirequest.UserFrom(ctx)
-	if !ok {
-		return nil, errors.New("the request has no user")
-	}
+func (r *REST) newRights(who user.Info, namespace string) *rights {
 	return &rights{allowed: map[string]bool{}, denied: map[string]string{}, ask: func(ctx context.Context, resource string) ([]string, error) {
 		return r.permissions.Missing(ctx, who, []permission.Permission{{Verb: "list", Resource: resource, Namespace: namespace}})
-	}}, nil
+	}}
 }
 
 // mayList asks once for each resource.
@@ -175,6 +192,17 @@ func queryOf(ctx context.Context, options *metainternalversion.ListOptions) (gc.
 	}
 	if options.FieldSelector != nil {
 		q.Fields = options.FieldSelector
+	}
+	for _, r := range q.Fields.Requirements() {
+		if r.Field != gc.FieldSince {
+			continue
+		}
+		since, err := time.Parse(time.RFC3339Nano, r.Value)
+		if err != nil || r.Operator == selection.NotEquals {
+			return q, fmt.Errorf("the field selector must be %s=TIME with a time such as 2006-01-02T15:04:05Z, not %s%s%s",
+				gc.FieldSince, r.Field, r.Operator, r.Value)
+		}
+		q.Since = since
 	}
 	var err error
 	q.After, err = decodeContinue(options.Continue)

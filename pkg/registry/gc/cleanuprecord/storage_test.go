@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -33,6 +35,7 @@ type request struct {
 	may       string   // lines of verb, resource and namespace
 	resources []string // that the reader finds
 	page      gc.RecordPage
+	pages     []gc.RecordPage // instead of page, one after the other
 	err       error
 	query     gc.RecordQuery
 	asked     int // questions to the authorizer
@@ -45,6 +48,11 @@ func (r *request) AddWarning(_, text string) { r.warnings = append(r.warnings, t
 // Records implements Reader. It asks about each resource twice.
 func (r *request) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, error) {
 	r.query = q
+	if len(r.pages) > 0 {
+		page := r.pages[0]
+		r.pages = r.pages[1:]
+		return page, nil
+	}
 	for _, resource := range slices.Concat(r.resources, r.resources) {
 		if ok, err := q.MayList(ctx, resource); err != nil {
 			return gc.RecordPage{}, err
@@ -158,8 +166,19 @@ func TestBadRequests(t *testing.T) {
 		}
 	}
 	byLabel := metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})}
-	if _, err := (&request{}).list(byLabel); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "use a field selector: object, policy, resource") {
+	if _, err := (&request{}).list(byLabel); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "use a field selector: object, policy, resource, since") {
 		t.Errorf("got %v", err)
+	}
+	for _, selector := range []string{"since=yesterday", "since!=2026-03-01T12:00:00Z"} {
+		options := metainternalversion.ListOptions{FieldSelector: fields.ParseSelectorOrDie(selector)}
+		if _, err := (&request{}).list(options); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "since=TIME") {
+			t.Errorf("%s: got %v", selector, err)
+		}
+	}
+	since := &request{}
+	options := metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector(gc.FieldSince, now.Format(time.RFC3339))}
+	if _, err := since.list(options); err != nil || !since.query.Since.Equal(now) {
+		t.Errorf("since %v, %v", since.query.Since, err)
 	}
 	if _, err := (&request{err: errors.New("no storage")}).list(metainternalversion.ListOptions{}); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("got %v", err)
@@ -170,12 +189,52 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// TestTooManyReads: a few requests read at once, and others are told to come back.
+func TestTooManyReads(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	r := &request{namespace: "a"}
+	rest := NewREST(readerFunc(func(context.Context, gc.RecordQuery) (gc.RecordPage, error) {
+		begun <- struct{}{}
+		<-end
+		return gc.RecordPage{}, nil
+	}), authorizer.AuthorizerFunc(r.authorize), clocktesting.NewFakePassiveClock(now))
+	var reading sync.WaitGroup
+	for range mostReads {
+		reading.Go(func() {
+			if _, err := rest.List(r.context(), &metainternalversion.ListOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		<-begun
+	}
+	ctx, cancel := context.WithCancel(r.context())
+	cancel()
+	if _, err := rest.List(ctx, &metainternalversion.ListOptions{}); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("got %v", err)
+	}
+	close(end)
+	reading.Wait()
+}
+
+type readerFunc func(context.Context, gc.RecordQuery) (gc.RecordPage, error)
+
+func (f readerFunc) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, error) {
+	return f(ctx, q)
+}
+
 // TestGet: a record is asked for by UID.
 func TestGet(t *testing.T) {
 	r := &request{namespace: "a", page: gc.RecordPage{Items: []gc.CleanupRecord{{ObjectMeta: metav1.ObjectMeta{Name: "u"}}}}}
 	got, err := r.rest().Get(r.context(), "u", nil)
 	if err != nil || got.(*gc.CleanupRecord).Name != "u" || r.query.Fields.String() != "metadata.name=u" {
 		t.Errorf("got %+v for %s, %v", got, r.query.Fields, err)
+	}
+	twice := &request{namespace: "a", pages: []gc.RecordPage{
+		{Next: &gc.RecordPosition{Namespace: "a", Time: now}}, // The request has read too much to find it.
+		{Items: []gc.CleanupRecord{{Status: gc.CleanupRecordStatus{Reason: "newer"}}, {Status: gc.CleanupRecordStatus{Reason: "older"}}}},
+	}}
+	if got, err := twice.rest().Get(twice.context(), "u", nil); err != nil || got.(*gc.CleanupRecord).Status.Reason != "newer" {
+		t.Errorf("of two records: got %+v, %v", got, err)
 	}
 	r = &request{namespace: "a"}
 	if _, err := r.rest().Get(r.context(), "job", nil); !apierrors.IsNotFound(err) || len(r.warnings) != 1 ||
