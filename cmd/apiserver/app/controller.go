@@ -22,14 +22,15 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
+	"github.com/winnow-dev/winnow/pkg/controller/write/records"
 	"github.com/winnow-dev/winnow/pkg/storage/cluster"
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
 const (
 	controllerName = "winnow-controller"
-	// stopTimeout is how long the server waits for the last deletions of the controller before it stops answering.
-	stopTimeout = 15 * time.Second
+	// stopTimeout is how long the server waits for the last deletions of the controller, and for their records, before it stops answering.
+	stopTimeout = 15*time.Second + records.FlushTimeout
 	// readyTimeout bounds the question whether this replica is ready.
 	readyTimeout = 5 * time.Second
 )

@@ -86,7 +86,7 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 		"policy", order.Policy.String(), "rule", order.Rule)
 	not := "Not deleted"
 	if answer.Outcome == deletion.Accepted && order.Deadline == nil {
-		l.record(order, now)
+		l.record(order, now, false)
 	}
 	if order.Deadline != nil {
 		not = "Not changed the deadline"
@@ -121,6 +121,9 @@ func (l *loop) reportGone(ctx context.Context) {
 	for _, g := range gone {
 		if g.Deadline != nil {
 			continue // DeadlineRequests has counted it.
+		}
+		if g.Unanswered {
+			l.record(g.Order, g.At, true)
 		}
 		metrics.Deletions.WithLabelValues(g.Fact.Resource, metrics.Trigger(g.Order), string(g.Reason)).Inc()
 		metrics.Lateness.Observe(g.At.Sub(g.Due).Seconds())

@@ -76,7 +76,8 @@ type Config struct {
 	FirstLists func(underWay bool)
 }
 
-// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status, marks and records.
+// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status and marks. Every replica
+// writes the records of what it deleted.
 type Controller struct {
 	loop
 	config   Config
@@ -142,6 +143,7 @@ func New(c Config) (*Controller, error) {
 	out.rights = rights.New(cluster, now)
 	kept := records.Config{
 		Client: objects, Metadata: dating, Clock: now, Retention: c.RecordRetention, PerNamespace: c.RecordsPerNamespace,
+		Doubt: out.doubtClocks, Namespaces: out.namespacesFrom,
 	}
 	out.records, out.history = records.NewWriter(kept), &records.Reader{Config: kept}
 	out.loop = loop{
@@ -238,11 +240,6 @@ func (c *Controller) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.Ca
 	return c.replica.Candidates(ctx, q)
 }
 
-// Records returns a page of records of deleted objects.
-func (c *Controller) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, error) {
-	return c.history.Records(ctx, q)
-}
-
 // Review says what a draft would delete, and when.
 func (c *Controller) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
 	if !c.Synced() {
@@ -292,6 +289,7 @@ func (c *Controller) run(ctx context.Context) error {
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
 		return nil // told to end before that
 	}
+	defer c.keepRecords(ctx)()
 	if !c.config.LeaderElection.LeaderElect {
 		c.lead(ctx)
 		return nil
@@ -340,8 +338,7 @@ func (c *Controller) keepUp(ctx context.Context) {
 	}
 }
 
-// lead deletes, and writes status, marks and records, until ctx ends. It runs only on the leader. When it returns, the records of all its
-// deletions are stored, if the API server answers.
+// lead deletes, writes status and marks, and removes old records, until ctx ends. It runs only on the leader.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()
@@ -354,8 +351,7 @@ func (c *Controller) lead(ctx context.Context) {
 	writing.Go(func() { c.status.Run(ctx) })
 	writing.Go(func() { c.kinds.Report(ctx) })
 	writing.Go(func() { c.marks.Run(ctx) })
-	writing.Go(func() { c.records.Run(ctx) })
+	writing.Go(func() { c.records.Remove(ctx) })
 	c.dispatch(ctx)
 	writing.Wait()
-	c.records.Flush(ctx)
 }

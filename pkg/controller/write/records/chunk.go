@@ -45,8 +45,8 @@ const (
 const (
 	// maxEncoded is the size at which a chunk takes no more records. The API server accepts objects of 1.5 MB.
 	maxEncoded = 256 << 10
-	// maxDecoded is more than any chunk has that Winnow wrote.
-	maxDecoded = 8 << 20
+	// maxDecoded and maxRecords are more than any chunk has that Winnow wrote.
+	maxDecoded, maxRecords = 8 << 20, 1000
 )
 
 // chunk is what the metadata of a stored chunk says.
@@ -59,17 +59,22 @@ type chunk struct {
 	oldest, newest time.Time
 }
 
-// describe reads the metadata of a chunk. Nobody but Winnow may write it; what cannot be read is not known.
-func describe(m metav1.Object) chunk {
-	c := chunk{namespace: m.GetNamespace(), name: m.GetName(), resourceVersion: m.GetResourceVersion()}
+// describe reads the metadata of a chunk; what cannot be read is not known. It returns false if the object has another name than a chunk.
+func describe(m metav1.Object) (c chunk, ok bool) {
+	c = chunk{namespace: m.GetNamespace(), name: m.GetName(), resourceVersion: m.GetResourceVersion()}
 	annotations := m.GetAnnotations()
 	c.number, _ = strconv.ParseUint(strings.TrimPrefix(c.name, namePrefix), 10, 64)
+	if c.name != nameOf(c.number) {
+		return c, false
+	}
 	c.count, _ = strconv.Atoi(annotations[annotationCount])
 	c.count = max(c.count, 0)
 	c.oldest, _ = time.Parse(time.RFC3339Nano, annotations[annotationOldest])
 	c.newest, _ = time.Parse(time.RFC3339Nano, annotations[annotationNewest])
-	return c
+	return c, true
 }
+
+func nameOf(number uint64) string { return fmt.Sprintf("%s%010d", namePrefix, number) }
 
 // compareNumbers sorts chunks of a namespace in the order in which they were written.
 func compareNumbers(a, b chunk) int { return cmp.Compare(a.number, b.number) }
@@ -79,7 +84,7 @@ func newChunk(namespace string, number uint64) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(Resource.GroupVersion().WithKind(kind))
 	object.SetNamespace(namespace)
-	object.SetName(fmt.Sprintf("%s%010d", namePrefix, number))
+	object.SetName(nameOf(number))
 	return object
 }
 
@@ -125,17 +130,26 @@ func decodeRecords(object *unstructured.Unstructured) ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One byte more than is allowed, so that it shows if there is more.
-	content, err := io.ReadAll(io.LimitReader(zip, maxDecoded+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > maxDecoded {
-		return nil, fmt.Errorf("they are larger than %d bytes", maxDecoded)
+	decoder := json.NewDecoder(io.LimitReader(zip, maxDecoded))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') {
+		return nil, cmp.Or(err, errors.New("they are not a list"))
 	}
 	var all []record
-	if err := json.Unmarshal(content, &all); err != nil {
+	for decoder.More() {
+		if len(all) == maxRecords {
+			return nil, fmt.Errorf("there are more than %d", maxRecords)
+		}
+		var r record
+		if err := decoder.Decode(&r); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	if _, err := decoder.Token(); err != nil { // The end of the list.
 		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) { // Only here is the checksum compared.
+		return nil, cmp.Or(err, errors.New("something follows the list"))
 	}
 	return all, nil
 }

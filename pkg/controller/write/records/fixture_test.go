@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -50,6 +51,27 @@ type store struct {
 	// before returns the error of a request that is not carried out, and after the error of one that is; nil for none.
 	before, after func(request string) error
 	requests      []string
+	clock         *clocktesting.FakeClock
+	doubt         bool      // about clocks
+	uid           types.UID // of every namespace; empty if there is none
+}
+
+// namespace answers who asks for a namespace.
+func (s *store) namespace(action clienttesting.Action) (bool, runtime.Object, error) {
+	name := action.(clienttesting.GetAction).GetName()
+	if s.uid == "" {
+		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, name)
+	}
+	return true, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: s.uid}}, nil
+}
+
+// namespaces returns the namespaces with chunks, and one more.
+func (s *store) namespaces(from string) ([]string, error) {
+	names := sets.New("a-without")
+	for _, o := range s.objects {
+		names.Insert(o.GetNamespace())
+	}
+	return slices.DeleteFunc(sets.List(names), func(name string) bool { return name < from }), nil
 }
 
 func newStore(t *testing.T) *store {
@@ -57,7 +79,9 @@ func newStore(t *testing.T) *store {
 	metrics.Records.Reset()
 	metrics.RecordWrites.Reset()
 	none := func(string) error { return nil }
-	s := &store{T: t, objects: map[string]*unstructured.Unstructured{}, before: none, after: none}
+	s := &store{
+		T: t, objects: map[string]*unstructured.Unstructured{}, before: none, after: none, clock: clocktesting.NewFakeClock(now), uid: "ns-1",
+	}
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{Resource: "RecordChunkList"})
 	client.PrependReactor("*", "*", s.react)
 	scheme := metadatafake.NewTestScheme()
@@ -65,9 +89,11 @@ func newStore(t *testing.T) *store {
 		t.Fatal(err)
 	}
 	listing := metadatafake.NewSimpleMetadataClient(scheme)
-	listing.PrependReactor("list", "*", s.react)
+	listing.PrependReactor("list", "recordchunks", s.react)
+	listing.PrependReactor("get", "namespaces", s.namespace)
 	s.Config = Config{
-		Client: client, Metadata: listing, Clock: clocktesting.NewFakeClock(now), Retention: 30 * 24 * time.Hour, PerNamespace: 10_000,
+		Client: client, Metadata: listing, Clock: s.clock, Retention: 30 * 24 * time.Hour, PerNamespace: 10_000,
+		Doubt: func(context.Context) bool { return s.doubt }, Namespaces: s.namespaces,
 	}
 	return s
 }
@@ -162,14 +188,14 @@ func order(namespace string, number int) *deletion.Order {
 			Resource: gc.ResourceJobs, Namespace: namespace, Name: fmt.Sprintf("job-%d", number),
 			UID: types.UID(fmt.Sprintf("uid-%s-%05d", namespace, number)), Finished: true,
 		},
-		Policy: types.NamespacedName{Namespace: namespace, Name: "p"}, Reason: "Expired", After: gc.AfterFinished,
+		NamespaceUID: "ns-1", Policy: types.NamespacedName{Namespace: namespace, Name: "p"}, Reason: "Expired", After: gc.AfterFinished,
 	}
 }
 
 // add adds deletions to a writer, each a second after the one before.
 func add(w *Writer, namespace string, from, to int) {
 	for i := from; i < to; i++ {
-		w.Add(order(namespace, i), now.Add(time.Duration(i-100_000)*time.Second))
+		w.Add(order(namespace, i), now.Add(time.Duration(i-100_000)*time.Second), false)
 	}
 }
 

@@ -15,9 +15,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+)
+
+const (
+	// chunksOfRequest is how many chunks a request reads, as long as a page can end there, and namespacesOfRequest of how many namespaces it
+	// lists the chunks.
+	chunksOfRequest, namespacesOfRequest = 40, 200
 )
 
 // Reader reads records from the API server whenever somebody asks. It remembers nothing, so every replica answers the same.
@@ -26,29 +33,44 @@ type Reader struct {
 }
 
 // Records returns a page of records: by namespace, then the newest first. It reads one chunk at a time, and only those that may have
-// records of the page.
+// records of the page. A page that would cost too much is short, or empty, and says where to go on.
 func (r *Reader) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, error) {
 	now := r.Clock.Now()
-	p := &pager{Reader: r, ctx: ctx, query: q, kept: now.Add(-r.Retention), far: now.Add(r.Retention)}
-	err := eachNamespace(ctx, r.Metadata, q.Namespace, p.visit)
-	if p.err != nil {
-		err = p.err
+	p := &pager{Reader: r, ctx: ctx, query: q, kept: now.Add(-r.Retention), far: now.Add(r.Retention), chunks: chunksOfRequest}
+	if q.Since.After(p.kept) {
+		p.kept = q.Since
 	}
-	if apierrors.IsNotFound(err) {
-		return gc.RecordPage{}, fmt.Errorf("the cluster does not serve %s; see artifacts/storage", Resource.GroupResource())
+	names := []string{q.Namespace}
+	if q.Namespace == "" {
+		var err error
+		if names, err = r.Namespaces(q.After.Namespace); err != nil {
+			return p.page, err
+		}
 	}
-	return p.page, err
+	for i, name := range names {
+		if name == q.After.Namespace && q.After.Time.IsZero() {
+			continue // The page before ended with it.
+		}
+		if i >= namespacesOfRequest || p.chunks <= 0 {
+			p.page.Next = &gc.RecordPosition{Namespace: names[i-1]}
+			break
+		}
+		if more, err := p.visit(name); err != nil || !more {
+			return p.page, err
+		}
+	}
+	return p.page, nil
 }
 
 // pager makes one page.
 type pager struct {
 	*Reader
-	ctx   context.Context
-	query gc.RecordQuery
-	kept  time.Time // older records are no longer served
-	far   time.Time // later than any record
-	page  gc.RecordPage
-	err   error
+	ctx    context.Context
+	query  gc.RecordQuery
+	kept   time.Time // older records are not served
+	far    time.Time // later than any record
+	chunks int       // how many may be read
+	page   gc.RecordPage
 }
 
 // found is a record of a namespace.
@@ -58,11 +80,15 @@ type found struct {
 }
 
 // visit adds the records of a namespace to the page, and reports whether there is room for more.
-func (p *pager) visit(chunks []chunk) bool {
-	namespace, after := chunks[0].namespace, p.query.After
-	if namespace < after.Namespace {
-		return true
+func (p *pager) visit(namespace string) (more bool, err error) {
+	chunks, err := list(p.ctx, p.Metadata, namespace)
+	if apierrors.IsNotFound(err) {
+		err = errUnserved
 	}
+	if err != nil {
+		return false, err
+	}
+	after := p.query.After
 	if namespace == after.Namespace {
 		chunks = slices.DeleteFunc(chunks, func(c chunk) bool { return c.oldest.After(after.Time) })
 	} else {
@@ -78,65 +104,81 @@ func (p *pager) visit(chunks []chunk) bool {
 	room := p.query.Limit - len(p.page.Items)
 	var all []found // the newest of those that were read, up to one more than there is room for
 	for _, c := range chunks {
-		if len(all) > room && c.newest.Before(all[room].DeletionTime.Time) {
+		if c.newest.Before(p.kept) || len(all) > room && c.newest.Before(all[room].DeletionTime.Time) {
 			break
 		}
-		if all = p.read(c, all, room+1); p.err != nil {
-			return false
+		// A page can end where the next chunk begins, if that is behind the end of the page before.
+		if p.chunks <= 0 && (namespace != after.Namespace || c.newest.Before(after.Time)) {
+			all = slices.DeleteFunc(all, func(f found) bool { return !f.DeletionTime.After(c.newest) })
+			if more, err = p.take(all, room); more {
+				p.page.Next = &gc.RecordPosition{Namespace: namespace, Time: c.newest}
+			}
+			return false, err
+		}
+		if all, err = p.read(c, all, room+1); err != nil {
+			return false, err
 		}
 	}
 	return p.take(all, room)
 }
 
-// take adds records to the page. If there is no room for all, the page ends with the last that fits.
-func (p *pager) take(all []found, room int) bool {
+// take adds records to the page, and reports whether there was room for all. If not, the page ends with the last that fits.
+func (p *pager) take(all []found, room int) (more bool, err error) {
 	for i := range all {
 		if i == room {
 			if n := len(p.page.Items); n > 0 {
 				last := &p.page.Items[n-1]
 				p.page.Next = &gc.RecordPosition{Namespace: last.Namespace, Time: last.Status.DeletionTime.Time, UID: types.UID(last.Name)}
 			}
-			return false
+			return false, nil
 		}
 		served, err := serve(&all[i])
 		if err != nil {
-			p.err = err
-			return false
+			return false, err
 		}
 		p.page.Items = append(p.page.Items, served)
 	}
-	return true
+	return true, nil
 }
 
 // read adds the records of a chunk that the query selects, and returns the first most of all.
-func (p *pager) read(c chunk, all []found, most int) []found {
+func (p *pager) read(c chunk, all []found, most int) ([]found, error) {
+	p.chunks--
 	object, err := p.Client.Resource(Resource).Namespace(c.namespace).Get(p.ctx, c.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return all // It has just been removed.
+		return all, nil // It has just been removed.
 	}
 	if err != nil {
-		p.err = err
-		return nil
+		return nil, err
 	}
 	records, err := decode(object)
 	if err != nil {
 		p.page.Missing = append(p.page.Missing, err.Error())
-		return all
+		return all, nil
 	}
 	for _, r := range records {
 		f := found{r, c.namespace}
 		ok, err := p.selects(&f)
 		if err != nil {
-			p.err = err
-			return nil
+			return nil, err
 		}
 		if ok {
 			all = append(all, f)
 		}
 	}
 	slices.SortFunc(all, compare)
-	all = slices.CompactFunc(all, func(a, b found) bool { return a.Object.UID == b.Object.UID })
-	return slices.Clip(all[:min(most, len(all))])
+	all = newestOfEach(all)
+	return slices.Clip(all[:min(most, len(all))]), nil
+}
+
+// newestOfEach leaves out records of an object that has a newer one: it came back from a backup, and was deleted again.
+func newestOfEach(all []found) []found {
+	seen := sets.New[types.UID]()
+	return slices.DeleteFunc(all, func(f found) bool {
+		again := seen.Has(f.Object.UID)
+		seen.Insert(f.Object.UID)
+		return again
+	})
 }
 
 // compare sorts the records of a namespace.
@@ -159,6 +201,9 @@ func (p *pager) selects(f *found) (bool, error) {
 		}
 	}
 	for _, r := range p.query.Fields.Requirements() {
+		if r.Field == gc.FieldSince {
+			continue // See RecordQuery.Since.
+		}
 		if (field(f, r.Field, r.Value) == r.Value) == (r.Operator == selection.NotEquals) {
 			return false, nil
 		}

@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 		for i := range n {
 			at := i/3*3 + random.IntN(9) // Equal times, and chunks that overlap.
 			times[i] = at
-			w.Add(order(namespace, i), now.Add(time.Duration(at-1000)*time.Second))
+			w.Add(order(namespace, i), now.Add(time.Duration(at-1000)*time.Second), false)
 			if random.IntN(4) == 0 {
 				w.flush(t.Context())
 			}
@@ -100,7 +100,7 @@ func TestSelectors(t *testing.T) {
 	add(w, "a", 0, 3)
 	other := order("a", 1)
 	other.Fact.Resource, other.Fact.UID, other.Policy.Name = "pods", "pod", "q"
-	w.Add(other, now)
+	w.Add(other, now, false)
 	w.flush(t.Context())
 	for selector, want := range map[string]string{
 		"":                                   "pods/job-1 jobs.batch/job-2 jobs.batch/job-1 jobs.batch/job-0",
@@ -152,21 +152,92 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestOldRecords: what is older than the retention is not served, and whole chunks of it are removed.
-func TestOldRecords(t *testing.T) {
+// TestManyChunks: a request reads only so many chunks, and its pages have each record once all the same.
+func TestManyChunks(t *testing.T) {
 	s := newStore(t)
-	s.PerNamespace = 20
+	s.PerNamespace = 30 // 3 records in a chunk
+	s.before = func(request string) error {
+		if strings.HasPrefix(request, "delete") {
+			return errors.New("nothing is removed")
+		}
+		return nil
+	}
+	for _, namespace := range []string{"a", "b"} {
+		w := s.writer()
+		for i := range 300 {
+			w.Add(order(namespace, i), now.Add(-time.Duration(i)*time.Minute), false)
+		}
+		w.flush(t.Context())
+		s.want(namespace, 0, 300)
+	}
+	for _, selector := range []string{"", "object=job-150", "object=absent"} {
+		got, requests := 0, 0
+		q := all("", 1000)
+		q.Fields = fields.ParseSelectorOrDie(selector)
+		for {
+			s.requests = nil
+			page, err := (&Reader{s.Config}).Records(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reads := 0
+			for _, request := range s.requests {
+				if strings.HasPrefix(request, "get") {
+					reads++
+				}
+			}
+			if reads > chunksOfRequest+1 {
+				t.Fatalf("%q: a request read %d chunks", selector, reads)
+			}
+			got, requests = got+len(page.Items), requests+1
+			if page.Next == nil {
+				break
+			}
+			q.After = *page.Next
+		}
+		if want := map[string]int{"": 600, "object=job-150": 2}[selector]; got != want || requests < 200/chunksOfRequest {
+			t.Errorf("%q: got %d records in %d requests, want %d", selector, got, requests, want)
+		}
+	}
+}
+
+// TestSince: older chunks are not read.
+func TestSince(t *testing.T) {
+	s := newStore(t)
 	w := s.writer()
-	for i, days := range []int{40, 35, 33, 29, 1, 0} { // 2 in a chunk
-		w.Add(order("a", i), now.AddDate(0, 0, -days))
+	for i := range 250 {
+		w.Add(order("a", i), now.Add(time.Duration(i-250)*time.Minute), false)
 	}
 	w.flush(t.Context())
-	page, err := (&Reader{s.Config}).Records(t.Context(), all("", 10))
-	if err != nil || len(page.Items) != 3 {
+	s.requests = nil
+	q := all("a", 1000)
+	q.Since = now.Add(-60 * time.Minute)
+	q.Fields = fields.OneTermEqualSelector(gc.FieldSince, "the same")
+	page, err := (&Reader{s.Config}).Records(t.Context(), q)
+	if err != nil || len(page.Items) != 60 {
 		t.Errorf("got %d records, %v", len(page.Items), err)
 	}
-	newRemover(s.Config, w.limit).sweep(t.Context())
-	s.want("a", 2, 6)
+	if want := []string{"list a/", "get a/records-0000000002", "get a/records-0000000001"}; !slices.Equal(s.requests, want) {
+		t.Errorf("got %q, want %q", s.requests, want)
+	}
+}
+
+// TestDeletedTwice: an object that came back from a backup, and was deleted again, has its newest record.
+func TestDeletedTwice(t *testing.T) {
+	s := newStore(t)
+	w := s.writer()
+	w.Add(order("a", 1), now.Add(-time.Hour), false)
+	w.flush(t.Context())
+	add(w, "a", 100, 250) // Other chunks.
+	w.flush(t.Context())
+	w.Add(order("a", 1), now, true)
+	w.flush(t.Context())
+	q := all("a", 1000)
+	q.Fields = fields.OneTermEqualSelector("metadata.name", "uid-a-00001")
+	page, err := (&Reader{s.Config}).Records(t.Context(), q)
+	if err != nil || len(page.Items) != 1 || !page.Items[0].Status.DeletionTime.Time.Equal(now) || !page.Items[0].Status.AnswerLost {
+		t.Errorf("got %+v, %v", page.Items, err)
+	}
 }
 
 // TestMissingChunks: readers are told that somebody deleted a chunk, unless it was the oldest.
@@ -191,32 +262,5 @@ func TestMissingChunks(t *testing.T) {
 	delete(s.objects, "a/records-0000000003")
 	if got := read(); len(got) != 1 || !strings.Contains(got[0], "somebody has deleted 2 recordchunks") {
 		t.Errorf("got %q", got)
-	}
-}
-
-// TestSurplus: which chunks are removed.
-func TestSurplus(t *testing.T) {
-	for name, c := range map[string]struct {
-		counts, ages []int // ages in days; -1 if not known
-		limit, want  int
-	}{
-		"few and young":              {[]int{5, 5}, []int{2, 1}, 10, 0},
-		"one too many":               {[]int{5, 5, 1}, []int{2, 1, 0}, 10, 1},
-		"none allowed":               {[]int{5, 5}, []int{2, 1}, 0, 2},
-		"old":                        {[]int{5, 5, 5}, []int{40, 31, 0}, 100, 2},
-		"unknown":                    {[]int{0, 5}, []int{-1, 1}, 10, 0},
-		"unknown before what is old": {[]int{0, 5, 5}, []int{-1, 31, 1}, 10, 2},
-	} {
-		var chunks []chunk
-		for i, count := range c.counts {
-			k := chunk{number: uint64(i), count: count}
-			if c.ages[i] >= 0 {
-				k.newest = now.AddDate(0, 0, -c.ages[i])
-			}
-			chunks = append(chunks, k)
-		}
-		if got := surplus(chunks, c.limit, now.AddDate(0, 0, -30)); len(got) != c.want {
-			t.Errorf("%s: removed %d chunks, want %d", name, len(got), c.want)
-		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
@@ -24,49 +23,65 @@ const (
 	perPage = 500
 )
 
-// remover removes the chunks of all namespaces that are too many or too old.
-type remover struct {
-	Config
-	stored *stored.Writer
-	errs   logonce.Errors
+// Remove removes the chunks of all namespaces that are too many or too old, until ctx ends. Only the leader calls it.
+func (w *Writer) Remove(ctx context.Context) {
+	var errs logonce.Errors
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		errs.Log(ctx, w.sweep(ctx), "Cannot look for records of deleted objects that are too old")
+	}, removeEvery)
 }
-
-func newRemover(c Config, limit *rate.Limiter) *remover {
-	return &remover{Config: c, stored: newStored(c, limit)}
-}
-
-func (r *remover) run(ctx context.Context) { wait.UntilWithContext(ctx, r.sweep, removeEvery) }
 
 // sweep looks at the metadata of all chunks. What cannot be removed is tried again the next time.
-func (r *remover) sweep(ctx context.Context) {
-	before := r.Clock.Now().Add(-r.Retention)
-	err := eachNamespace(ctx, r.Metadata, "", func(chunks []chunk) bool {
-		for _, c := range surplus(chunks, r.PerNamespace, before) {
-			remove(ctx, r.stored, c)
+//
+// A wrong clock would remove everything. So the time is read before clocks are compared, and they are compared again before each DELETE.
+func (w *Writer) sweep(ctx context.Context) error {
+	before := w.Clock.Now().Add(-w.Retention)
+	if w.Doubt(ctx) {
+		return nil
+	}
+	return eachNamespace(ctx, w.Metadata, "", func(chunks []chunk) bool {
+		for _, c := range chunks[:max(len(tooMany(chunks, w.PerNamespace)), len(tooOld(chunks, before)))] {
+			if w.Doubt(ctx) {
+				return false
+			}
+			if remove(ctx, w.stored, c) == stored.Failed {
+				break // Otherwise a chunk would be missing in the middle.
+			}
 		}
 		return ctx.Err() == nil
 	})
-	r.errs.Log(ctx, err, "Cannot look for records of deleted objects that are too old")
 }
 
-// surplus returns which chunks of a namespace must be removed so that at most limit records are left, and none from before a time. Only
-// whole chunks are removed. The chunks are in the order in which they were written.
-func surplus(chunks []chunk, limit int, before time.Time) []chunk {
+// tooMany returns which chunks of a namespace must be removed so that at most limit records are left. Only whole chunks are removed. The
+// chunks are in the order in which they were written.
+func tooMany(chunks []chunk, limit int) []chunk {
 	total := 0
 	for i, c := range slices.Backward(chunks) {
-		total += c.count
-		if total > limit || !c.newest.IsZero() && c.newest.Before(before) {
+		if total += c.count; total > limit {
 			return chunks[:i+1]
 		}
 	}
 	return nil
 }
 
-func remove(ctx context.Context, w *stored.Writer, c chunk) {
-	object := newChunk(c.namespace, 0)
-	object.SetName(c.name)
+// tooOld returns which chunks of a namespace must be removed so that none has only records from before a time.
+func tooOld(chunks []chunk, before time.Time) []chunk {
+	for i, c := range slices.Backward(chunks) {
+		if !c.newest.IsZero() && c.newest.Before(before) {
+			return chunks[:i+1]
+		}
+	}
+	return nil
+}
+
+func remove(ctx context.Context, w *stored.Writer, c chunk) stored.Result {
+	object := newChunk(c.namespace, c.number)
 	object.SetResourceVersion(c.resourceVersion)
-	w.Try(ctx, stored.Change{Object: object, Delete: true, Cost: 1})
+	result := w.Try(ctx, stored.Change{Object: object, Delete: true, Cost: 1})
+	if result == stored.Done {
+		count("removed", c.count)
+	}
+	return result
 }
 
 // list returns the chunks of a namespace in the order in which they were written.
@@ -89,12 +104,15 @@ func eachNamespace(ctx context.Context, client metadata.Interface, namespace str
 		return len(done) == 0 || visit(done)
 	}
 	for options := (metav1.ListOptions{Limit: perPage}); ; {
-		page, err := client.Resource(Resource).Namespace(namespace).List(ctx, options)
+		page, err := listPage(ctx, client, namespace, options)
 		if err != nil {
 			return err
 		}
 		for i := range page.Items { // Sorted by namespace.
-			c := describe(&page.Items[i])
+			c, ok := describe(&page.Items[i])
+			if !ok {
+				continue
+			}
 			if len(chunks) > 0 && chunks[0].namespace != c.namespace && !end() {
 				return nil
 			}
@@ -105,4 +123,12 @@ func eachNamespace(ctx context.Context, client metadata.Interface, namespace str
 			return nil
 		}
 	}
+}
+
+func listPage(
+	ctx context.Context, client metadata.Interface, namespace string, options metav1.ListOptions,
+) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return client.Resource(Resource).Namespace(namespace).List(ctx, options)
 }

@@ -12,11 +12,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
@@ -30,14 +25,22 @@ func TestChunks(t *testing.T) {
 	s.want("a", 0, 700)
 	s.want("b", 0, 1)
 	s.requests = nil
-	add(w, "a", 700, 1200)
+	add(w, "a", 700, 730)
+	w.flush(t.Context())
+	if want := []string{"get a/records-0000000006", "list a/", "create a/records-0000000007"}; !slices.Equal(s.requests, want) {
+		t.Errorf("got %q, want %q", s.requests, want)
+	}
+	s.requests = nil
+	add(w, "a", 730, 750)
+	w.flush(t.Context())
+	if want := []string{"get a/records-0000000007", "update a/records-0000000007"}; !slices.Equal(s.requests, want) {
+		t.Errorf("got %q, want %q", s.requests, want)
+	}
+	add(w, "a", 750, 1200)
 	w.flush(t.Context())
 	s.want("a", 0, 1200)
-	if _, sizes := s.stored("a"); !slices.Equal(sizes, []int{500, 500, 200}) {
+	if _, sizes := s.stored("a"); !slices.Equal(sizes, []int{100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100}) {
 		t.Errorf("got chunks of %v", sizes)
-	}
-	if want := []string{"update a/records-0000000001", "list a/", "create a/records-0000000002"}; !slices.Equal(s.requests, want) {
-		t.Errorf("got %q, want %q", s.requests, want)
 	}
 	if got := s.counted("stored"); got != 1201 {
 		t.Errorf("counted %d", got)
@@ -100,92 +103,25 @@ func TestNextLeader(t *testing.T) {
 	s.want("a", 0, 700)
 }
 
-// TestGone: what became of a namespace, a chunk, or the resource.
-func TestGone(t *testing.T) {
-	terminating := apierrors.NewForbidden(Resource.GroupResource(), "r", errors.New("the namespace goes"))
-	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	unserved := apierrors.NewGenericServerResponse(404, "POST", schema.GroupResource{}, "", "404 page not found", 0, true)
-	for name, c := range map[string]struct {
-		err           error
-		pending, gone int
-	}{
-		"a namespace that is gone": {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "a"), 0, 3},
-		"a namespace that goes":    {terminating, 0, 3},
-		"an unserved resource":     {unserved, 3, 0},
-		"an error":                 {errors.New("overloaded"), 3, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStore(t)
-			w := s.writer()
-			s.before = func(request string) error {
-				if strings.HasPrefix(request, "create") {
-					return c.err
-				}
-				return nil
-			}
-			add(w, "a", 0, 3)
-			w.flush(t.Context())
-			if pending, gone := w.buffer.len(), s.counted("gone"); pending != c.pending || gone != c.gone {
-				t.Errorf("%d wait and %d are gone, want %d and %d", pending, gone, c.pending, c.gone)
-			}
-		})
-	}
-}
-
-// TestDeletedChunk: if somebody deletes the chunk that is remembered, the next records are stored all the same.
-func TestDeletedChunk(t *testing.T) {
-	s := newStore(t)
-	w := s.writer()
-	add(w, "a", 0, 3)
-	w.flush(t.Context())
-	clear(s.objects)
-	add(w, "a", 3, 5)
-	w.flush(t.Context())
-	w.flush(t.Context())
-	s.want("a", 3, 5)
-}
-
-// TestGarbage: a chunk that cannot be read stays as it is, and another one follows.
-func TestGarbage(t *testing.T) {
-	for _, change := range []map[string]any{
-		{fieldFormat: "v2+zstd"}, {fieldRecords: "!"}, {fieldRecords: "AAAA"}, {fieldRecords: ""}, {fieldFormat: nil},
-	} {
-		s := newStore(t)
-		w := s.writer()
-		add(w, "a", 0, 3)
-		w.flush(t.Context())
-		broken := s.objects["a/records-0000000000"]
-		for field, value := range change {
-			broken.Object[field] = value
-		}
-		s.put(broken)
-		version := broken.GetResourceVersion()
-		w = s.writer()
-		add(w, "a", 3, 5)
-		w.flush(t.Context())
-		if got := s.objects["a/records-0000000000"].GetResourceVersion(); got != version {
-			t.Errorf("%v: the chunk was changed", change)
-		}
-		s.want("a", 3, 5)
-		page, err := (&Reader{s.Config}).Records(t.Context(), all("a", 10))
-		if err != nil || len(page.Items) != 2 || len(page.Missing) != 1 || !strings.Contains(page.Missing[0], "a/records-0000000000 cannot be read") {
-			t.Errorf("%v: got %d records, %q, %v", change, len(page.Items), page.Missing, err)
-		}
-	}
-}
-
 // TestFull: nothing waits when the buffer is full, and what is dropped is counted.
 func TestFull(t *testing.T) {
 	s := newStore(t)
 	w := s.writer()
-	add(w, "a", 0, maxPending+7)
-	if pending, dropped := w.buffer.len(), s.counted("dropped"); pending != maxPending || dropped != 7 {
-		t.Errorf("%d wait and %d were dropped", pending, dropped)
+	add(w, "a", 0, mostOfNamespace+7)
+	if pending, dropped := w.buffer.len(), s.counted("dropped"); pending != mostOfNamespace || dropped != 7 {
+		t.Errorf("of a namespace, %d wait and %d were dropped", pending, dropped)
+	}
+	for i := range maxPending / mostOfNamespace {
+		add(w, fmt.Sprint("b-", i), 0, mostOfNamespace-1)
+	}
+	add(w, "c", 0, 5)
+	if pending, dropped := w.buffer.len(), s.counted("dropped"); pending != maxPending || dropped != 7+2000-10+5 {
+		t.Errorf("of all, %d wait and %d were dropped", pending, dropped)
 	}
 	w.Flush(t.Context())
-	add(w, "a", maxPending+7, maxPending+8)
-	if pending, dropped := w.buffer.len(), s.counted("dropped"); pending != 1 || dropped != 7 {
-		t.Errorf("afterwards, %d wait and %d were dropped", pending, dropped)
+	s.want("c", 0, 5)
+	if names, _ := s.stored("a"); slices.Contains(names, "job-6") || !slices.Contains(names, fmt.Sprint("job-", mostOfNamespace+6)) {
+		t.Error("not the oldest ones were dropped")
 	}
 }
 
