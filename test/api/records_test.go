@@ -23,7 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// storeRecords stores records as a leader does, although none leads here: of Jobs job-0000 and so on, each deleted a second after the one
+// storeRecords stores records as a replica does, although none leads here: of Jobs job-0000 and so on, each deleted a second after the one
 // before, and of a Pod that was deleted last.
 func storeRecords(t *testing.T, ns string, jobs int) {
 	t.Helper()
@@ -47,7 +47,7 @@ func storeRecords(t *testing.T, ns string, jobs int) {
 		w.Add(&deletion.Order{
 			Fact: f, Policy: types.NamespacedName{Namespace: ns, Name: "ci"}, PolicyGeneration: 2, Rule: "fast", Reason: "Expired",
 			After: gc.AfterFinished, Since: at.Add(-time.Minute), Due: at.Add(-23 * time.Millisecond),
-		}, at)
+		}, at, false)
 	}
 	w.Flush(t.Context())
 }
@@ -58,7 +58,7 @@ const recordNames = `jsonpath={range .items[*]}{.status.object.resource}/{.statu
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
-	const jobs = 700 // More than a page, and more than a chunk.
+	const jobs = 700 // More than a page, and several chunks.
 	storeRecords(t, ns, jobs)
 	want := []string{"pods/pod"}
 	for i := range jobs {
@@ -87,6 +87,11 @@ func TestRecords(t *testing.T) {
 	}
 	contains(t, refused(t, "", "get", "crec", "-n", ns, "--field-selector=state=Due"), `use one of`)
 	contains(t, refused(t, "", "get", "crec", "-n", ns, "-l", "a=b"), "records have no labels")
+	contains(t, refused(t, "", "get", "crec", "-n", ns, "--field-selector=since=yesterday"), "since=TIME")
+	deleted := kubectl(t, "get", "crec", "-n", ns, ns+"-0690", "-o", "jsonpath={.status.deletionTime}")
+	if got := lines(kubectl(t, "get", "crec", "-n", ns, "--field-selector=since="+deleted, "--no-headers")); len(got) != jobs+1-690 {
+		t.Errorf("got %d records since %s", len(got), deleted)
+	}
 
 	table := lines(kubectl(t, "get", "crec", "-n", ns, "--field-selector=object=job-0005", "--no-headers"))
 	if len(table) != 1 || !slices.Contains(table[0], "cup/ci") || !slices.Contains(table[0], "23ms") {
@@ -141,15 +146,15 @@ func TestRecordsOfTenants(t *testing.T) {
 func TestRecordsAreReserved(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
-	storeRecords(t, ns, 1200) // Three chunks.
+	storeRecords(t, ns, 1200) // Thirteen chunks.
 	const chunks = "recordchunks.internal.gc.winnow.dev"
 	const alone = "written by Winnow alone"
 	contains(t, refused(t, "", "patch", "-n", ns, chunks, "records-0000000000", "--type=merge", "-p", `{"records":"AAAA"}`), alone)
 	contains(t, refused(t, fmt.Sprintf(`{"apiVersion": "internal.gc.winnow.dev/v1alpha1", "kind": "RecordChunk", "format": "f", "records": "AAAA",
-		"metadata": {"name": "records-0000000009", "namespace": %q}}`, ns), "create", "-f", "-"), alone)
+		"metadata": {"name": "records-0000000099", "namespace": %q}}`, ns), "create", "-f", "-"), alone)
 	kubectl(t, "delete", "-n", ns, chunks, "records-0000000001")
 	stdout, stderr, err := shared.Kubectl(t.Context(), "get", "crec", "-n", ns, "-o", recordNames)
-	if got := len(strings.Fields(stdout)); err != nil || got != 701 {
+	if got := len(strings.Fields(stdout)); err != nil || got != 1101 {
 		t.Errorf("got %d records, %v", got, err)
 	}
 	contains(t, stderr, "Warning: records of namespace "+ns, "somebody has deleted 1 recordchunks")
