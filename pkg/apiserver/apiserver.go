@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupcandidate"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuprecord"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupreview"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/resourcelifecycle"
@@ -42,6 +43,8 @@ type Config struct {
 	NamedResources func() (sets.Set[string], error)
 	// Candidates computes candidates.
 	Candidates cleanupcandidate.Reader
+	// Records reads the records of deleted objects.
+	Records cleanuprecord.Reader
 	// Reviews says what drafts would delete.
 	Reviews cleanupreview.Reviewer
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
@@ -63,6 +66,7 @@ type completedConfig struct {
 	forecastLifecycle func(context.Context, gc.LifecycleChange) []string
 	cluster           Cluster
 	reader            cleanupcandidate.Reader
+	records           cleanuprecord.Reader
 	reviewer          cleanupreview.Reviewer
 	named             func() (sets.Set[string], error)
 	most              int // policies of a namespace
@@ -83,7 +87,7 @@ func (c *Config) Complete() CompletedConfig {
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,
-		cluster: c.Cluster, reader: c.Candidates, reviewer: c.Reviews, named: c.NamedResources,
+		cluster: c.Cluster, reader: c.Candidates, records: c.Records, reviewer: c.Reviews, named: c.NamedResources,
 		most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
@@ -130,6 +134,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		"resourcelifecycles":            lifecycles.Lifecycles,
 		"resourcelifecycles/status":     lifecycles.Status,
 		"cleanupcandidates":             cleanupcandidate.NewREST(c.reader, authorizer, c.clock),
+		"cleanuprecords":                cleanuprecord.NewREST(c.records, authorizer, c.clock),
 		"cleanupreviews":                cleanupreview.NewREST(c.reviewer, policies.Policies, authorizer),
 	}
 	if err := server.InstallAPIGroup(&group); err != nil {

@@ -9,12 +9,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/explain"
 	"github.com/winnow-dev/winnow/pkg/plugin/files"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
+	"github.com/winnow-dev/winnow/pkg/plugin/records"
 	"github.com/winnow-dev/winnow/pkg/plugin/session"
 )
 
@@ -32,7 +36,9 @@ func newWhy(s *session.Session) *cobra.Command {
 		Short: "Explain when an object is deleted, by what, and what would keep it",
 		Long: `Explain when an object is deleted, by what, and what would keep it.
 
-With Winnow in the cluster, its server answers. Without Winnow, or with -f, this command decides as the server does. It only reads.`,
+With Winnow in the cluster, its server answers. Without Winnow, or with -f, this command decides as the server does. It only reads.
+
+If the object is gone, it explains how Winnow deleted it; see also "kubectl winnow history".`,
 		Example: `  # When is this Job deleted?
   kubectl winnow why job/report -n team-a
 
@@ -55,6 +61,9 @@ func (o *whyOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	object, err := o.Object(args)
+	if apierrors.IsNotFound(err) {
+		return o.explainGone(ctx, args, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,6 +88,44 @@ func (o *whyOptions) run(ctx context.Context, args []string) error {
 	}
 	e.Print(o.Out)
 	return nil
+}
+
+// explainGone explains the last deletion of an object of this name by Winnow. It returns notFound if none is known.
+func (o *whyOptions) explainGone(ctx context.Context, args []string, notFound error) error {
+	object, err := o.Named(args)
+	if err != nil {
+		return notFound
+	}
+	cluster, err := o.Cluster()
+	if err != nil {
+		return err
+	}
+	if installed, err := cluster.Installed(ctx); err != nil || !installed {
+		return notFound
+	}
+	client, err := o.Winnow()
+	if err != nil {
+		return err
+	}
+	found, _, err := records.Read(ctx, client, records.Query{
+		Namespace: object.Namespace, Limit: 1, Fields: fields.OneTermEqualSelector(gc.FieldObject, object.Resource+"/"+object.Name),
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w, and Winnow does not say if it deleted it: %w", notFound, err)
+	case len(found) == 0:
+		return fmt.Errorf("%w, and Winnow has no record that it deleted it", notFound)
+	}
+	if o.format.Name == "" || o.format.Name == "wide" {
+		records.Print(o.Out, &found[0], time.Now())
+		return nil
+	}
+	found[0].APIVersion, found[0].Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupRecord"
+	printed, err := o.format.Document(o.Out, &found[0])
+	if !printed {
+		fmt.Fprintf(o.Out, "cleanuprecord.%s/%s\n", v1alpha1.GroupName, found[0].Name)
+	}
+	return err
 }
 
 // printCandidate prints a candidate in a format for programs. It fails if there is none; the lines say why.

@@ -21,6 +21,8 @@ var ofItself = []string{
 	"update storedcleanuppolicies.internal.gc.winnow.dev", "get storedcleanuppolicies.internal.gc.winnow.dev",
 	"delete storedcleanuppolicies.internal.gc.winnow.dev", "create usagemarks.internal.gc.winnow.dev",
 	"update usagemarks.internal.gc.winnow.dev", "delete usagemarks.internal.gc.winnow.dev",
+	"get recordchunks.internal.gc.winnow.dev", "create recordchunks.internal.gc.winnow.dev", "update recordchunks.internal.gc.winnow.dev",
+	"delete recordchunks.internal.gc.winnow.dev",
 }
 
 // asAccount returns the requests for objects of users that Winnow has sent in a namespace so far. All must have been sent as an account.

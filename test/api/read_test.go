@@ -23,6 +23,7 @@ func TestDiscovery(t *testing.T) {
 	want := [][]string{
 		{"cleanupcandidates", "cand", "gc.winnow.dev/v1alpha1", "true", "CleanupCandidate", "get,list"},
 		{"cleanuppolicies", "cup", "gc.winnow.dev/v1alpha1", "true", "CleanupPolicy", verbs},
+		{"cleanuprecords", "crec", "gc.winnow.dev/v1alpha1", "true", "CleanupRecord", "get,list"},
 		{"cleanupreviews", "gc.winnow.dev/v1alpha1", "true", "CleanupReview", "create"},
 		{"clustercleanuppolicies", "ccup", "gc.winnow.dev/v1alpha1", "false", "ClusterCleanupPolicy", verbs},
 		{"resourcelifecycles", "rlc", "gc.winnow.dev/v1alpha1", "false", "ResourceLifecycle", verbs},
@@ -35,7 +36,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	raw := kubectl(t, "get", "--raw", "/apis/gc.winnow.dev/v1alpha1")
 	contains(t, raw, `"name":"cleanuppolicies/status"`, `"name":"clustercleanuppolicies/status"`, `"singularName":"clustercleanuppolicy"`,
-		`"name":"resourcelifecycles/status"`, `"singularName":"resourcelifecycle"`, `"singularName":"cleanupcandidate"`)
+		`"name":"resourcelifecycles/status"`, `"singularName":"resourcelifecycle"`, `"singularName":"cleanupcandidate"`, `"singularName":"cleanuprecord"`)
 	if n := strings.Count(raw, `"storageVersionHash":"`); n != 3 {
 		t.Errorf("%d storage version hashes, want one for each kind that is stored: %s", n, raw)
 	}

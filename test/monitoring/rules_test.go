@@ -122,6 +122,13 @@ func TestAlerts(t *testing.T) {
 				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="NotArchived"}`, "2x400"),
 			after: 6 * time.Hour, want: "WinnowHeld", says: "there are 2",
 		},
+		"records are dropped": {
+			series: healthy + minutes(`winnow_records_total{result="dropped"}`, "0x30 1x5 7x145"), from: 31 * time.Minute,
+			after: 5 * time.Minute, want: "WinnowRecordsLost",
+		},
+		"records wait": {
+			series: healthy + minutes(`winnow_records_pending{instance="a"}`, "1500x180"), after: 5 * time.Minute, want: "WinnowRecordsLost",
+		},
 		"suspended": {
 			series: minutes("winnow_leading", "1x1500\n\t"+`winnow_tracker_held{instance="a",reason="Suspended"} 2x1500`),
 			after:  24 * time.Hour, want: "WinnowSuspended", says: "2 objects",

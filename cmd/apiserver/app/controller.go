@@ -22,15 +22,16 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
+	"github.com/winnow-dev/winnow/pkg/controller/write/records"
 	"github.com/winnow-dev/winnow/pkg/storage/cluster"
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
 const (
 	controllerName = "winnow-controller"
-	// stopTimeout is how long the server waits for the last deletions of the controller, and then for the last notifications, before it stops
-	// answering.
-	stopTimeout = 20 * time.Second
+	// stopTimeout is how long the server waits for the last deletions of the controller, and then for their records and notifications, before
+	// it stops answering.
+	stopTimeout = 20*time.Second + records.FlushTimeout
 	// readyTimeout bounds the question whether this replica is ready.
 	readyTimeout = 5 * time.Second
 )
@@ -131,6 +132,14 @@ func (q *questions) Candidates(ctx context.Context, query gc.CandidateQuery) (gc
 	return gc.CandidatePage{}, errStarting
 }
 
+// Records returns a page of records of deleted objects.
+func (q *questions) Records(ctx context.Context, query gc.RecordQuery) (gc.RecordPage, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.Records(ctx, query)
+	}
+	return gc.RecordPage{}, errStarting
+}
+
 // Review says what a draft would delete.
 func (q *questions) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
 	if c := q.controller.Load(); c != nil {
@@ -172,6 +181,8 @@ func (o *ControllerOptions) controllerConfig(ownNamespace string) cleanup.Config
 		DefaultServiceAccount: o.DefaultServiceAccount,
 		RequireServiceAccount: o.RequireServiceAccount,
 		Notify:                o.Notify.config(),
+		RecordRetention:       o.RecordRetention,
+		RecordsPerNamespace:   o.RecordsPerNamespace,
 		LeaderElection:        o.LeaderElection,
 	}
 }

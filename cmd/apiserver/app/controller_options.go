@@ -23,6 +23,10 @@ const (
 	maxConcurrentDeletions     = 1024
 	defaultHoldAbove           = 1000
 	defaultHoldAboveTotal      = 5000
+	defaultRecordRetention     = 30 * 24 * time.Hour
+	minRecordRetention         = time.Minute
+	defaultRecordsPerNamespace = 10_000
+	maxRecordsPerNamespace     = 1_000_000
 )
 
 // ControllerOptions are the flags of the controller.
@@ -43,6 +47,10 @@ type ControllerOptions struct {
 	RequireServiceAccount bool
 	// Notify says where events about deletions and holds are sent.
 	Notify *NotifyOptions
+	// RecordRetention is how long the records of deleted objects are kept.
+	RecordRetention time.Duration
+	// RecordsPerNamespace is how many records of a namespace are kept; 0 for none.
+	RecordsPerNamespace int
 	// LeaderElection configures the leader election among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
@@ -53,6 +61,8 @@ func newControllerOptions() *ControllerOptions {
 		HoldAbove:           defaultHoldAbove,
 		HoldAboveTotal:      defaultHoldAboveTotal,
 		Notify:              &NotifyOptions{},
+		RecordRetention:     defaultRecordRetention,
+		RecordsPerNamespace: defaultRecordsPerNamespace,
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -110,6 +120,19 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		"Delete and change nothing for a policy that names no ServiceAccount, unless --default-service-account does. Set this if Winnow has "+
 			"no right to delete.",
 	)
+	controller.DurationVar(
+		&o.RecordRetention,
+		"record-retention",
+		o.RecordRetention,
+		"How long Winnow keeps the record of an object that it deleted; see kubectl get cleanuprecords.",
+	)
+	controller.IntVar(
+		&o.RecordsPerNamespace,
+		"records-per-namespace",
+		o.RecordsPerNamespace,
+		fmt.Sprintf("How many records of deleted objects Winnow keeps for each namespace, up to %d. It removes the oldest. 0 means that Winnow "+
+			"keeps no records.", maxRecordsPerNamespace),
+	)
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
@@ -127,6 +150,7 @@ func (o *ControllerOptions) Validate() []error {
 			errs = append(errs, fmt.Errorf("%s is %d, it must be -1 for any number, or at least 0", flag, n))
 		}
 	}
+	errs = append(errs, o.validateRecords()...)
 	for _, namespace := range o.ProtectedNamespaces {
 		for _, why := range validation.IsDNS1123Label(namespace) {
 			errs = append(errs, fmt.Errorf("--protected-namespaces: %q is no name of a namespace: %s", namespace, why))
@@ -140,6 +164,18 @@ func (o *ControllerOptions) Validate() []error {
 	errs = append(errs, o.Notify.Validate()...)
 	if o.LeaderElection.LeaderElect {
 		errs = append(errs, validateLeaderElection(&o.LeaderElection)...)
+	}
+	return errs
+}
+
+func (o *ControllerOptions) validateRecords() []error {
+	var errs []error
+	if o.RecordRetention < minRecordRetention {
+		errs = append(errs, fmt.Errorf("--record-retention is %s, it must be at least %s; to keep no records, use --records-per-namespace=0",
+			o.RecordRetention, minRecordRetention))
+	}
+	if n := o.RecordsPerNamespace; n < 0 || n > maxRecordsPerNamespace {
+		errs = append(errs, fmt.Errorf("--records-per-namespace is %d, it must be from 0 to %d", n, maxRecordsPerNamespace))
 	}
 	return errs
 }

@@ -73,10 +73,12 @@ var neverNames = sets.New(
 	"resourcelifecycles", "resourcelifecycle", "rlc",
 	"cleanupcandidates", "cleanupcandidate", "cand",
 	"cleanupreviews", "cleanupreview",
+	"cleanuprecords", "cleanuprecord", "crec",
 	"storedcleanuppolicies", "storedcleanuppolicy",
 	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 	"storedresourcelifecycles", "storedresourcelifecycle",
 	"usagemarks",
+	"recordchunks", "recordchunk",
 ).Union(allOf(neverResources))
 
 func allOf(resources map[string]sets.Set[string]) sets.Set[string] {

@@ -85,6 +85,9 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)
 	not := "Not deleted"
+	if answer.Outcome == deletion.Accepted && order.Deadline == nil {
+		l.record(order, now, false)
+	}
 	if order.Deadline != nil {
 		not = "Not changed the deadline"
 		logger = klog.LoggerWithValues(logger, "activeDeadline", order.Deadline.String())
@@ -118,6 +121,9 @@ func (l *loop) reportGone(ctx context.Context) {
 	for _, g := range gone {
 		if g.Deadline != nil {
 			continue // DeadlineRequests has counted it.
+		}
+		if g.Unanswered {
+			l.record(g.Order, g.At, true)
 		}
 		metrics.Deletions.WithLabelValues(g.Fact.Resource, metrics.Trigger(g.Order), string(g.Reason)).Inc()
 		metrics.Lateness.Observe(g.At.Sub(g.Due).Seconds())

@@ -5,7 +5,9 @@ package cleanup
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -188,6 +190,39 @@ func TestCarryOutIsNotCutOff(t *testing.T) {
 	w.on(deleteA, func() int { stop(); return 0 })
 	if got := w.carryOut(ctx, order); got.Outcome != deletion.Accepted {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestRecordsOfDeletions: a deletion is recorded when it is accepted; if the answer was lost, when the object has gone.
+func TestRecordsOfDeletions(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome deletion.Outcome
+		want    []string // after the answer, and after the object has gone
+	}{
+		"accepted":  {deletion.Accepted, []string{"a false", "a false"}},
+		"lost":      {deletion.Unknown, []string{"", "a true"}},
+		"not found": {deletion.NotFound, []string{"", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			kept := w.job("a")
+			w.confirmFresh()
+			w.loop.deleter = fixedAnswer{Result: deletion.Result{Outcome: c.outcome}}
+			var got []string
+			w.loop.record = func(o *deletion.Order, _ time.Time, answerLost bool) {
+				got = append(got, fmt.Sprint(o.Fact.Name, " ", answerLost))
+			}
+			w.carryOut(t.Context(), w.take())
+			w.reportGone(t.Context())
+			if strings.Join(got, ", ") != c.want[0] {
+				t.Errorf("after the answer: %q", got)
+			}
+			w.gone(kept)
+			w.reportGone(t.Context())
+			if strings.Join(got, ", ") != c.want[1] {
+				t.Errorf("after it has gone: %q", got)
+			}
+		})
 	}
 }
 

@@ -39,6 +39,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 	"github.com/winnow-dev/winnow/pkg/controller/write/notify"
+	"github.com/winnow-dev/winnow/pkg/controller/write/records"
 	"github.com/winnow-dev/winnow/pkg/controller/write/status"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -68,14 +69,18 @@ type Config struct {
 	// RequireServiceAccount demands one of every policy.
 	DefaultServiceAccount string
 	RequireServiceAccount bool
-	LeaderElection        componentbaseconfig.LeaderElectionConfiguration
 	// Notify says where events about deletions and holds are sent. New sets what all clients have in common.
 	Notify notify.Config
+	// RecordRetention is how long the records of deleted objects are kept, and RecordsPerNamespace how many of a namespace; 0 for none.
+	RecordRetention     time.Duration
+	RecordsPerNamespace int
+	LeaderElection      componentbaseconfig.LeaderElectionConfiguration
 	// FirstLists is called when the lists that fill the memory begin and end; see observe.Config.
 	FirstLists func(underWay bool)
 }
 
-// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status and marks.
+// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status and marks. Every replica
+// writes the records of what it deleted.
 type Controller struct {
 	loop
 	config   Config
@@ -87,6 +92,8 @@ type Controller struct {
 	status   *status.Writer
 	notifier *notify.Notifier
 	marks    *marks.Writer
+	records  *records.Writer
+	history  *records.Reader
 	rights   *rights.Asker
 	forecast *forecast.Forecaster
 	leading  atomic.Bool
@@ -141,9 +148,14 @@ func New(c Config) (*Controller, error) {
 		WentBack: out.wentBack, FirstLists: c.FirstLists,
 	})
 	out.rights = rights.New(cluster, now)
+	kept := records.Config{
+		Client: objects, Metadata: dating, Clock: now, Retention: c.RecordRetention, PerNamespace: c.RecordsPerNamespace,
+		Doubt: out.doubtClocks, Namespaces: out.namespacesFrom,
+	}
+	out.records, out.history = records.NewWriter(kept), &records.Reader{Config: kept}
 	out.loop = loop{
 		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now, out.rights),
-		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.tellGone,
+		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.tellGone, record: out.records.Add,
 		usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
 	}
 	out.marks = marks.NewWriter(t, objects, now)
@@ -284,6 +296,7 @@ func (c *Controller) run(ctx context.Context) error {
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
 		return nil // told to end before that
 	}
+	defer c.keepRecords(ctx)()
 	if !c.config.LeaderElection.LeaderElect {
 		c.lead(ctx)
 		return nil
@@ -332,7 +345,7 @@ func (c *Controller) keepUp(ctx context.Context) {
 	}
 }
 
-// lead deletes, and writes status and marks, until ctx ends. It runs only on the leader.
+// lead deletes, writes status and marks, and removes old records, until ctx ends. It runs only on the leader.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()
@@ -344,9 +357,10 @@ func (c *Controller) lead(ctx context.Context) {
 	metrics.Leading.Set(1)
 	defer metrics.Leading.Set(0)
 	var writing sync.WaitGroup
-	defer writing.Wait()
 	writing.Go(func() { c.status.Run(ctx) })
 	writing.Go(func() { c.kinds.Report(ctx) })
 	writing.Go(func() { c.marks.Run(ctx) })
+	writing.Go(func() { c.records.Remove(ctx) })
 	c.dispatch(ctx)
+	writing.Wait()
 }

@@ -46,6 +46,9 @@ type loop struct {
 	relist func()
 	// gone receives the deletions whose objects are gone.
 	gone func([]deletion.Gone)
+	// record receives each deletion that the API server accepted, and those whose answer was lost when the object has gone. It does not wait
+	// for anything.
+	record func(o *deletion.Order, at time.Time, answerLost bool)
 }
 
 // dispatcher is the state of the loop. Only its own goroutine touches it.

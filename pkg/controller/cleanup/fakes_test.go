@@ -43,6 +43,7 @@ func newLoop(t *testing.T, deletesAtOnce int, seed uint64) *fakedLoop {
 	return &fakedLoop{policy: p, tracker: tr, reader: r, deleter: d, loop: &loop{
 		clock: clock.RealClock{}, tracker: tr, reader: r, deleter: d, limit: deleter.NewLimit(deletesAtOnce),
 		relist: func() { tr.do(func() { tr.relists++ }) }, gone: func([]deletion.Gone) {},
+		record: func(*deletion.Order, time.Time, bool) {},
 	}}
 }
 

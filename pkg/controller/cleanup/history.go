@@ -87,19 +87,35 @@ func (c *Controller) look(ctx context.Context, seen *history) {
 }
 
 func (c *Controller) lookOnce(ctx context.Context, seen *history) error {
+	seen.begin(freshness.Namespaces)
+	version, _, err := c.compareClocks(ctx)
+	if err != nil {
+		return err
+	}
+	return seen.follow(freshness.Namespaces, version)
+}
+
+// compareClocks compares the clock of the API server with the clock here, and returns the resource version of a consistent read. dated is
+// false if the answer does not say what time it is.
+func (c *Controller) compareClocks(ctx context.Context) (version string, dated bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	var date time.Time
 	began := c.clock.Now()
-	seen.begin(freshness.Namespaces)
 	// A list without a resourceVersion is consistent.
 	l, err := c.dated.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).
 		List(serverdate.With(ctx, &date), metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return err
+		return "", false, err
 	}
 	c.replica.CompareClocks(date, began, c.clock.Now())
-	return seen.follow(freshness.Namespaces, l.ResourceVersion)
+	return l.ResourceVersion, !date.IsZero(), nil
+}
+
+// doubtClocks compares clocks, and reports whether they are in doubt. They are too if they cannot be compared.
+func (c *Controller) doubtClocks(ctx context.Context) bool {
+	_, dated, err := c.compareClocks(ctx)
+	return err != nil || !dated || c.replica.Totals(c.clock.Now()).ClockInDoubt
 }
 
 // wentBack has everything observed anew, because the store has gone back.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
@@ -147,6 +149,30 @@ func TestReadFailsIfTheStoreWentBack(t *testing.T) {
 	}
 	if _, err := w.reader.read(t.Context(), testbuilders.Now); err != nil || told != 2 {
 		t.Errorf("the next one: %v, and told %d times", err, told)
+	}
+}
+
+// TestDoubtClocks: before records are removed, clocks are compared at once. Without an answer they are in doubt.
+func TestDoubtClocks(t *testing.T) {
+	w := newWorld(t)
+	if w.doubtClocks(t.Context()) {
+		t.Error("clocks that agree are in doubt")
+	}
+	right := w.loop.clock
+	w.loop.clock = clocktesting.NewFakeClock(w.time.Now().AddDate(0, 0, 40))
+	if !w.doubtClocks(t.Context()) {
+		t.Error("a clock that is 40 days ahead is not in doubt")
+	}
+	w.loop.clock = right
+	if w.doubtClocks(t.Context()) {
+		t.Error("a clock that was set right is in doubt")
+	}
+	w.on("GET "+namespacesPath, func() int { return http.StatusInternalServerError })
+	if !w.doubtClocks(t.Context()) {
+		t.Error("clocks that cannot be compared are not in doubt")
+	}
+	if names := w.tracker.NamespacesFrom(testbuilders.Home); len(names) != 1 || len(w.tracker.NamespacesFrom("zz")) != 0 {
+		t.Errorf("namespaces %q", names)
 	}
 }
 

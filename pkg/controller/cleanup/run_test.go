@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/write/records"
 )
 
 // TestRun: a replica takes the Lease, deletes what is due, and gives the Lease back when it ends. Then another one leads.
@@ -91,6 +92,41 @@ func TestLeaseIsGivenBackLast(t *testing.T) {
 		close(answer)
 		<-ended
 		s.expect(t, 1, "")
+	})
+}
+
+// TestRecordsDoNotKeepTheLease: a replica that ends gives the Lease back before it writes its last records, and does not try for ever.
+func TestRecordsDoNotKeepTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		s.job("a")
+		tried := 0
+		s.on(func(r *http.Request) int {
+			if !strings.Contains(r.URL.Path, "/recordchunks") {
+				return 0
+			}
+			tried++
+			return http.StatusServiceUnavailable
+		})
+		stop := start(t, s.controller(t, "replica-1", func(c *Config) { c.RecordsPerNamespace = 1000 }))
+		passes(5 * time.Second)
+		s.expect(t, 1, "replica-1")
+		ended := make(chan struct{})
+		go func() {
+			stop()
+			close(ended)
+		}()
+		passes(2 * time.Second)
+		s.expect(t, 1, "")
+		select {
+		case <-ended:
+			t.Error("it has ended without its last records")
+		default:
+		}
+		passes(records.FlushTimeout)
+		if <-ended; tried == 0 {
+			t.Error("it has tried to store nothing")
+		}
 	})
 }
 

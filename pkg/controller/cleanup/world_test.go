@@ -233,7 +233,7 @@ func newWorld(t *testing.T) *world {
 	return &world{T: t, server: s, tracker: tr, reader: r, Controller: &Controller{
 		loop: loop{
 			clock: s.time, tracker: tr, reader: r, deleter: deleter.New(cluster, "winnow/test", s.time, asker),
-			limit: deleter.NewLimit(1), relist: func() {}, gone: writer.Gone,
+			limit: deleter.NewLimit(1), relist: func() {}, gone: writer.Gone, record: func(*deletion.Order, time.Time, bool) {},
 		},
 		config: Config{LeaderElection: election}, cluster: cluster, dated: dated, replica: tr, status: writer,
 	}}

@@ -149,3 +149,27 @@ func TestResourcesOfAnAdoptedHold(t *testing.T) {
 		}
 	}
 }
+
+// TestOrdersSayWhatWasApproved: an order has the hold that somebody approved, the generation of the policy, and since when its TTL counts.
+// An object that was not held has no hold.
+func TestOrdersSayWhatWasApproved(t *testing.T) {
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
+	w.policy(ttlPolicy("10m", 2))
+	w.confirmFresh()
+	w.takes()
+	h := w.oneHold("p", 4)
+	w.policy(ttlPolicy("10m", 2).Annotated(gc.AnnotationApprovedHold, h.ID))
+	w.takes(names("a-", 4)...)
+	w.upsert(job(time.Hour, "later"))
+	w.confirmFresh()
+	w.takes("later")
+	for name, o := range w.orders {
+		want := h.ID
+		if name == "later" {
+			want = ""
+		}
+		if o.ApprovedHold != want || o.PolicyGeneration != 2 || !o.Since.Equal(o.Fact.FinishedAt) {
+			t.Errorf("%s: hold %q, generation %d, since %v", name, o.ApprovedHold, o.PolicyGeneration, o.Since)
+		}
+	}
+}

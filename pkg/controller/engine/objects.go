@@ -9,6 +9,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
 // Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than the known one,
@@ -79,6 +80,9 @@ func (e *Engine) update(rec *memory.Record, compact *facts.Compact, now time.Tim
 	}
 	if rec.Extra != nil {
 		rec.Extra.Retry.Updated()
+		if o := rec.Extra.Unanswered; o != nil && compact.ResourceVersion > o.Fact.ResourceVersion && !compact.Terminating() {
+			rec.Extra.Unanswered = nil // The DELETE was for another state.
+		}
 	}
 	e.replace(rec, compact)
 }
@@ -104,7 +108,7 @@ func (e *Engine) remove(rec *memory.Record, now time.Time) {
 	if rec.InFlight() != nil {
 		rec.Extra.RemovedInFlight = true
 	}
-	accepted, setBefore := rec.Accepted(), rec.NS.DeadlinesSet
+	accepted, unanswered, setBefore := rec.Accepted(), e.Unanswered(rec), rec.NS.DeadlinesSet
 	rec.NS.Recent.Forget(rec.UID())
 	for _, w := range e.Recent {
 		w.Forget(rec.UID())
@@ -113,7 +117,9 @@ func (e *Engine) remove(rec *memory.Record, now time.Time) {
 	e.drop(rec)
 	e.UncoverDeadlines(rec.NS, setBefore)
 	if accepted != nil {
-		e.CountDeletion(accepted, now)
+		e.CountDeletion(deletion.Gone{Order: accepted, At: now})
+	} else if unanswered != nil {
+		e.CountDeletion(deletion.Gone{Order: unanswered, At: now, Unanswered: true})
 	}
 }
 

@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -281,7 +282,42 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 		"gone, then not found":               {func(w *world) { w.removed("a"); w.done("a", deletion.NotFound) }, 0},
 		"gone, then conflict":                {func(w *world) { w.removed("a"); w.done("a", deletion.Conflict) }, 0},
 		"refused, then gone":                 {func(w *world) { w.done("a", deletion.Refused); w.removed("a") }, 0},
-		"gone before anything was sent":      {func(w *world) { w.Release(w.orders["a"], w.now); w.removed("a") }, 0},
+		"no answer, then gone":               {func(w *world) { w.done("a", deletion.Unknown); w.removed("a") }, 1},
+		"gone, then no answer":               {func(w *world) { w.removed("a"); w.done("a", deletion.Unknown) }, 1},
+		"an error of the server, then gone": {func(w *world) {
+			w.result("a", deletion.Result{Outcome: deletion.RetryLater, ServerError: true})
+			w.removed("a")
+		}, 1},
+		"no answer, not found, then gone": {func(w *world) {
+			w.done("a", deletion.Unknown)
+			w.pass(time.Second)
+			w.takes("a")
+			w.result("a", deletion.Result{Outcome: deletion.NotFound, NotSent: true})
+			w.removed("a")
+		}, 1},
+		"no answer, terminating, then gone": {func(w *world) {
+			w.done("a", deletion.Unknown)
+			w.upsert(testbuilders.Job("a").Complete(w.now).Terminating().Fact())
+			w.removed("a")
+		}, 1},
+		"terminating, no answer, then gone": {func(w *world) {
+			w.upsert(testbuilders.Job("a").Complete(w.now).Terminating().Fact())
+			w.done("a", deletion.Unknown)
+			w.removed("a")
+		}, 1},
+		"no answer, and changed since":      {func(w *world) { w.done("a", deletion.Unknown); w.upsert(job(0, "a")); w.removed("a") }, 0},
+		"changed before there is no answer": {func(w *world) { w.upsert(job(0, "a")); w.done("a", deletion.Unknown); w.removed("a") }, 0},
+		"no answer, and another leader since": {func(w *world) {
+			w.done("a", deletion.Unknown)
+			w.Follow()
+			w.Lead()
+			w.removed("a")
+		}, 0},
+		"not sent, then gone": {func(w *world) {
+			w.result("a", deletion.Result{Outcome: deletion.Unknown, NotSent: true})
+			w.removed("a")
+		}, 0},
+		"gone before anything was sent": {func(w *world) { w.Release(w.orders["a"], w.now); w.removed("a") }, 0},
 		"accepted, but the policy was recreated": {func(w *world) {
 			w.done("a", deletion.Accepted)
 			w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("0s"))
@@ -307,8 +343,11 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 			if name == "accepted, but the policy was recreated" {
 				return // TakeGone has the deletion of the former policy.
 			}
-			if len(gone) != int(c.deleted) || len(gone) == 1 && (gone[0].Order != order || !gone[0].At.Equal(w.now)) {
+			if len(gone) != int(c.deleted) || len(gone) == 1 && (gone[0].Order.Fact.UID != order.Fact.UID || !gone[0].At.Equal(w.now)) {
 				t.Errorf("TakeGone returned %v", gone)
+			}
+			if len(gone) == 1 && gone[0].Unanswered == strings.Contains(name, "accepted") {
+				t.Errorf("an answer is missing: %v", gone[0].Unanswered)
 			}
 			if len(w.TakeGone()) != 0 {
 				t.Error("TakeGone returned a deletion twice")

@@ -12,19 +12,27 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
-// tally counts deletions as the status of a policy promises: a deletion counts once it is accepted and the object is seen removed.
+// tally counts deletions as the status of a policy promises: a deletion counts once it is accepted and the object is seen removed. Without an
+// answer it counts if no newer state was seen in between, except one that is being deleted.
 type tally struct {
 	counts   map[key]int64
 	uids     map[key]types.UID
 	accepted map[types.UID]*deletion.Order
-	gone     map[types.UID]bool
+	// unanswered are the orders without an answer, and seen the newest states that were delivered.
+	unanswered map[types.UID]*deletion.Order
+	seen       map[types.UID]*lifecycle.Fact
+	gone       map[types.UID]bool
 }
 
 func newTally() tally {
-	return tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*deletion.Order{}, map[types.UID]bool{}}
+	return tally{
+		map[key]int64{}, map[key]types.UID{}, map[types.UID]*deletion.Order{}, map[types.UID]*deletion.Order{}, map[types.UID]*lifecycle.Fact{},
+		map[types.UID]bool{},
+	}
 }
 
 // audit compares the reports with the cluster, if all events are delivered and no order is in flight.
@@ -163,12 +171,39 @@ func (c *tally) accept(o *deletion.Order) {
 	}
 }
 
+// lose handles that there is no answer.
+func (c *tally) lose(o *deletion.Order) {
+	switch last := c.seen[o.Fact.UID]; {
+	case last != nil && last.ResourceVersion > o.Fact.ResourceVersion && !last.Terminating:
+	case c.gone[o.Fact.UID]:
+		c.count(o)
+	default:
+		c.unanswered[o.Fact.UID] = o
+	}
+}
+
+// see handles states that are delivered.
+func (c *tally) see(all ...*lifecycle.Fact) {
+	for _, f := range all {
+		if last := c.seen[f.UID]; last != nil && last.ResourceVersion >= f.ResourceVersion {
+			continue
+		}
+		c.seen[f.UID] = f
+		if o := c.unanswered[f.UID]; o != nil && f.ResourceVersion > o.Fact.ResourceVersion && !f.Terminating {
+			delete(c.unanswered, f.UID)
+		}
+	}
+}
+
 func (c *tally) remove(uid types.UID) {
 	c.gone[uid] = true
 	if o := c.accepted[uid]; o != nil {
 		c.count(o)
-		delete(c.accepted, uid)
+	} else if o := c.unanswered[uid]; o != nil {
+		c.count(o)
 	}
+	delete(c.accepted, uid)
+	delete(c.unanswered, uid)
 }
 
 func (c *tally) count(o *deletion.Order) {

@@ -66,6 +66,7 @@ func (m *machine) send(t *rapid.T, o *deletion.Order, f fault) {
 			return
 		}
 		settled, ok := m.driver.Retake(o, realJob(j), m.now)
+		m.tally.see(realJob(j))
 		if !ok {
 			m.driver.Release(o, m.now)
 			return
@@ -116,6 +117,8 @@ func (m *machine) endAnswer(i int) {
 	m.driver.Done(a.order, a.result, m.now)
 	if a.result.Outcome == deletion.Accepted {
 		m.tally.accept(a.order)
+	} else if a.result.Unanswered() {
+		m.tally.lose(a.order)
 	}
 }
 

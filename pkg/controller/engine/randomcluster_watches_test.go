@@ -48,6 +48,7 @@ func (m *machine) deliverJob() {
 		m.tally.remove(e.last.uid)
 	} else {
 		m.driver.Upsert(facts.Compress(realJob(e.state)), m.now)
+		m.tally.see(realJob(e.state))
 	}
 }
 
@@ -119,7 +120,8 @@ func (m *machine) listNamespaces(t *rapid.T) {
 func (m *machine) listJobs(t *rapid.T) {
 	before := m.jobs.delivered
 	m.jobs.delivered = rapid.IntRange(before, len(m.jobs.events)).Draw(t, "of")
-	all, version := compressed(realJobs(m.jobs.after(m.jobs.delivered))...), uint64(m.jobs.version(m.jobs.delivered))
+	listed, version := realJobs(m.jobs.after(m.jobs.delivered)), uint64(m.jobs.version(m.jobs.delivered))
+	all := compressed(listed...)
 	if rapid.Bool().Draw(t, "interrupted") {
 		m.driver.setBudget(1)
 		m.driver.interrupt = func() { m.meanwhile(t) }
@@ -129,6 +131,7 @@ func (m *machine) listJobs(t *rapid.T) {
 	m.driver.interrupt = func() {}
 	for m.driver.Step(m.now) {
 	}
+	m.tally.see(listed...)
 	for _, e := range m.jobs.events[before:m.jobs.delivered] { // A merge may have added an object that the watch never delivered.
 		if e.state == nil {
 			m.tally.remove(e.last.uid)
@@ -197,6 +200,7 @@ func (m *machine) merge(t *rapid.T) {
 
 func (m *machine) endMerge(i int) {
 	m.driver.add(m.merges[i].drivenMerge, compressed(m.merges[i].facts...), m.now)
+	m.tally.see(m.merges[i].facts...)
 	m.merges[i].End(true, m.now)
 	m.merges = slices.Delete(m.merges, i, i+1)
 }

@@ -90,6 +90,20 @@ var (
 	// NotificationQueue is how many events wait to be sent.
 	NotificationQueue = gaugeVec("winnow_notification_queue_length",
 		"Events that wait to be sent to the receiver of --notify-url, without those of the request in flight.", notification)
+	// Records counts the records of deleted objects.
+	Records = counterVec("winnow_records_total",
+		"CleanupRecords: stored, gone with their namespace, or removed later because they were too old or too many. Not stored: dropped, "+
+			"because too many waited or the writes of their namespace failed for ten minutes; unserved, because the cluster does not serve "+
+			"recordchunks; left, when the replica ended.",
+		result("stored", "gone", "removed", "dropped", "unserved", "left"))
+	// RecordsPending is how many records wait to be written.
+	RecordsPending = gauge("winnow_records_pending", "CleanupRecords of this replica that are not stored yet. They are written every three "+
+		"seconds.")
+	// RecordWrites counts the writes of records.
+	RecordWrites = counterVec("winnow_record_writes_total",
+		"Writes that store or remove CleanupRecords, many at once. There was a conflict if the stored object or its namespace had changed "+
+			"in the meantime.",
+		result("ok", "conflict", "failed"))
 )
 
 // The values of the labels type and result of notifications.

@@ -40,6 +40,11 @@ func (t *Tracker) Incomplete(namespace string) bool {
 // PolicyNamespaces returns the names of all namespaces with policies, and "" for the cluster policies.
 func (t *Tracker) PolicyNamespaces() []string { return call(t, (*engine.Engine).PolicyNamespaces) }
 
+// NamespacesFrom returns the names of the namespaces that exist, from a name on, sorted.
+func (t *Tracker) NamespacesFrom(first string) []string {
+	return call(t, func(e *engine.Engine) []string { return e.NamespacesFrom(first) })
+}
+
 // Reports returns the reports on all policies of a namespace, or for "" on all cluster policies, sorted by name.
 func (t *Tracker) Reports(namespace string) []report.Report {
 	var out []report.Report

@@ -36,6 +36,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.CleanupPolicyList{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicyList(ref),
 		v1alpha1.CleanupPolicySpec{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref),
 		v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref),
+		v1alpha1.CleanupRecord{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupRecord(ref),
+		v1alpha1.CleanupRecordList{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupRecordList(ref),
+		v1alpha1.CleanupRecordStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupRecordStatus(ref),
 		v1alpha1.CleanupReview{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupReview(ref),
 		v1alpha1.CleanupReviewStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref),
 		v1alpha1.CleanupRule{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CleanupRule(ref),
@@ -51,6 +54,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.MatchCondition{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_MatchCondition(ref),
 		v1alpha1.NamespaceStatus{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_NamespaceStatus(ref),
 		v1alpha1.PolicyHold{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_PolicyHold(ref),
+		v1alpha1.RecordObject{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_RecordObject(ref),
+		v1alpha1.RecordOwner{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_RecordOwner(ref),
+		v1alpha1.RecordPolicy{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_RecordPolicy(ref),
 		v1alpha1.ResourceLifecycle{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref),
 		v1alpha1.ResourceLifecycleList{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleList(ref),
 		v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref),
@@ -1124,6 +1130,211 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 	}
 }
 
+func schema_pkg_apis_gc_v1alpha1_CleanupRecord(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CleanupRecord says when Winnow deleted one object, and why. Winnow writes it once, and keeps it for as long as --record-retention and --records-per-namespace say. You see the records of resources that you may list.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the UID of the object as its name, the namespace of the object, and the time of the deletion as its creation time.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what Winnow deleted, and why.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.CleanupRecordStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CleanupRecordStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CleanupRecordList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CleanupRecordList is a list of CleanupRecords, by namespace, and in each namespace the newest first.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the records.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CleanupRecord{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CleanupRecord{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CleanupRecordStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CleanupRecordStatus describes a deletion.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is what Winnow deleted.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RecordObject{}.OpenAPIModelName()),
+						},
+					},
+					"owner": {
+						SchemaProps: spec.SchemaProps{
+							Description: "owner is the controller that the object had.",
+							Ref:         ref(v1alpha1.RecordOwner{}.OpenAPIModelName()),
+						},
+					},
+					"policy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policy is the policy that decided.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RecordPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"after": {
+						SchemaProps: spec.SchemaProps{
+							Description: "after is what the TTL was counted from.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Created", "Finished", "Unused"},
+						},
+					},
+					"since": {
+						SchemaProps: spec.SchemaProps{
+							Description: "since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"outcome": {
+						SchemaProps: spec.SchemaProps{
+							Description: "outcome is how the object finished.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job, a Succeeded Pod, or an object that succeeded by the lifecycle of its resource.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Failed", "Succeeded"},
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why, as one word: Expired, OverCapacity or OverCeiling. It means the same as the reason of a CleanupCandidate.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dueTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dueTime is when the object became due.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"deletionTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deletionTime is when the API server accepted the deletion; with answerLost, when Winnow saw that the object was gone. The object exists for longer if it has finalizers or a grace period.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"answerLost": {
+						SchemaProps: spec.SchemaProps{
+							Description: "answerLost is set if the API server did not say that it accepted the deletion, and the object was gone afterwards, in the state in which Winnow had asked for its deletion. Somebody else may have deleted the object in the same state.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"lateness": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lateness is the time from dueTime to deletionTime, including the time in which the object was held.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"propagationPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "propagationPolicy is the propagation policy of the deletion.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName is the ServiceAccount of the namespace as which Winnow deleted the object. It is empty if Winnow acted as itself.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"approvedHold": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approvedHold is the ID of the hold under which the object waited until somebody approved it. It is empty if there was none, or if another replica led when it was approved.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"object", "policy", "reason", "deletionTime"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RecordObject{}.OpenAPIModelName(), v1alpha1.RecordOwner{}.OpenAPIModelName(), v1alpha1.RecordPolicy{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_gc_v1alpha1_CleanupReview(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2106,6 +2317,139 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 		},
 		Dependencies: []string{
 			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_RecordObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RecordObject identifies an object that is gone.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the resource of the object, as \"resource.group\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object. Its namespace is the namespace of the record.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceVersion identifies the state of the object that Winnow deleted.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"resource", "name", "uid"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_RecordOwner(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RecordOwner is the controller of an object that is gone.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is its kind, as \"Kind.group\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is its name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is its UID.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_RecordPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RecordPolicy identifies the state of a policy, and the rule that matched an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is CleanupPolicy or ClusterCleanupPolicy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the policy. A CleanupPolicy is in the namespace of the record.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the policy.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"generation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "generation is the generation of the policy that decided.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"rule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rule is the name of the rule that matched the object, \"default\" for the defaults of the policy, or empty if a ceiling of the policy decided.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
 	}
 }
 

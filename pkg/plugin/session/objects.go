@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
@@ -20,6 +21,30 @@ type Target struct {
 	local.Object
 	*resource.Info
 	Content *unstructured.Unstructured
+}
+
+// Named returns the object that arguments name as Object takes them. It need not exist.
+func (s *Session) Named(args []string) (local.Object, error) {
+	kind, name, ok := strings.Cut(strings.Join(args, "/"), "/")
+	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
+		return local.Object{}, fmt.Errorf("%q is no object: name its type too, for example job/NAME", strings.Join(args, " "))
+	}
+	namespace, err := s.Namespace()
+	if err != nil {
+		return local.Object{}, err
+	}
+	object := local.Object{Resource: kind, Namespace: namespace, Name: name}
+	mapper, err := s.Flags.ToRESTMapper()
+	if err != nil {
+		return object, err
+	}
+	switch resource, err := mapper.ResourceFor(schema.ParseGroupResource(kind).WithVersion("")); {
+	case err == nil:
+		object.Resource = resource.GroupResource().String()
+	case !meta.IsNoMatchError(err) || !strings.Contains(kind, "."): // The definition of a custom resource may be gone too.
+		return object, err
+	}
+	return object, nil
 }
 
 // Object reads the object that arguments name as kubectl takes them: "job/NAME" or "job NAME".

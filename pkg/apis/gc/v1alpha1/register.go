@@ -39,6 +39,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(
 		SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{},
 		&ResourceLifecycle{}, &ResourceLifecycleList{}, &CleanupCandidate{}, &CleanupCandidateList{}, &CleanupReview{},
+		&CleanupRecord{}, &CleanupRecordList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
@@ -50,6 +51,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 		"ClusterCleanupPolicy": {"metadata.name", "spec.mode"},
 		"ResourceLifecycle":    {"metadata.name"},
 		"CleanupCandidate":     {"metadata.name", "metadata.namespace", "object", "policy", "resource", "state"},
+		"CleanupRecord":        {"metadata.name", "metadata.namespace", "object", "policy", "resource", "since"},
 	} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
 			if slices.Contains(labels, label) {

@@ -84,6 +84,21 @@ func (in CleanupPolicyStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupRecord) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupRecord"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupRecordList) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupRecordList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupRecordStatus) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupRecordStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CleanupReview) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.CleanupReview"
 }
@@ -156,6 +171,21 @@ func (in NamespaceStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PolicyHold) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.PolicyHold"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RecordObject) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.RecordObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RecordOwner) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.RecordOwner"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RecordPolicy) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.RecordPolicy"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -65,11 +65,12 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 		return nil, false // HoldDelete holds the record.
 	}
 	effective := disp.Resolve(rec)
-	after, _ := effective.Since()
+	after, since := effective.Since()
 	order := &deletion.Order{
-		Kind: kind, Reason: d.Reason, After: after, Native: r.Native,
-		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
-		Rule:    r.RuleName(),
+		Kind: kind, Reason: d.Reason, After: after, Since: since, Native: r.Native,
+		Fact: rec.Fact(), NamespaceUID: rec.NS.Revision.UID,
+		Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
+		Rule: r.RuleName(), ApprovedHold: rec.ApprovedHold(),
 		Account: disp.Account(r.Policy), Propagation: r.Propagation, Due: d.At,
 		Until:      disp.Fresh.Until(),
 		Conditions: rec.NS.Conditions[rec.Resource],
@@ -108,14 +109,18 @@ func (disp *Dispatch) EndOrder(o *deletion.Order, result deletion.Result, now ti
 	if rec == nil {
 		return nil
 	}
+	unanswered := result.Unanswered() && disp.mayBeDeleted(rec, o)
 	result = disp.StillHolds(o, result)
 	RecordResult(rec, o, result, now)
 	if result.NotSent {
 		disp.Queue.GiveBack(&rec.NS.Queue, rec.NS.Bounds.PerMinute)
 	}
 	// The object may have gone, or its resource may no longer be observed, before the answer came. Only the former is counted.
-	if rec.Extra.RemovedInFlight && rec.Extra.Accepted == o {
-		disp.CountDeletion(o, now)
+	switch removed := rec.Extra.RemovedInFlight; {
+	case removed && rec.Extra.Accepted == o, removed && unanswered:
+		disp.CountDeletion(deletion.Gone{Order: o, At: now, Unanswered: unanswered})
+	case unanswered:
+		disp.SetUnanswered(rec, o)
 	}
 	delete(disp.InFlight, o)
 	rec.Extra.InFlight = nil
@@ -130,6 +135,12 @@ func (disp *Dispatch) EndOrder(o *deletion.Order, result deletion.Result, now ti
 	}
 	disp.Touch(rec)
 	return changed
+}
+
+// mayBeDeleted reports whether the DELETE of an order may have been carried out, by what is known of the object.
+func (disp *Dispatch) mayBeDeleted(rec *memory.Record, o *deletion.Order) bool {
+	changed := rec.ResourceVersion > o.Fact.ResourceVersion && !rec.Terminating()
+	return o.Deadline == nil && !changed && !disp.Overtaken.Has(o)
 }
 
 // RecordResult notes the result of an order, which decides when the next delete of the object may be sent.
@@ -148,13 +159,13 @@ func RecordResult(rec *memory.Record, o *deletion.Order, result deletion.Result,
 }
 
 // CountDeletion counts a deletion by Winnow whose object is gone.
-func (disp *Dispatch) CountDeletion(o *deletion.Order, now time.Time) {
-	disp.gone = append(disp.gone, deletion.Gone{Order: o, At: now})
-	if ps := disp.PolicyState(o.Policy); ps != nil && ps.Stored.UID == o.PolicyUID {
-		at := metav1.NewTime(now)
+func (disp *Dispatch) CountDeletion(g deletion.Gone) {
+	disp.gone = append(disp.gone, g)
+	if ps := disp.PolicyState(g.Policy); ps != nil && ps.Stored.UID == g.PolicyUID {
+		at := metav1.NewTime(g.At)
 		ps.Deleted, ps.LastDeletion = ps.Deleted+1, &at
 	}
-	disp.MarkUnwritten(o.Policy.Namespace)
+	disp.MarkUnwritten(g.Policy.Namespace)
 	disp.Effects.Due = true
 }
 

@@ -164,7 +164,7 @@ func (g *Gate) StatusChanged(ps *memory.PolicyState, before policy.Stored) sets.
 	}
 	was, is := memory.IDsOf(before.Status.Holds), memory.IDsOf(ps.Stored.Status.Holds)
 	if ended := was.Difference(is); len(ended) > 0 && ps.Stored.Status.UnlistedHolds == 0 {
-		out = out.Union(g.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.Stored.UID && ended.Has(h.ID) }))
+		out = out.Union(g.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.Stored.UID && ended.Has(h.ID) }, false))
 	}
 	if is.Difference(was).Len() > 0 {
 		known := was.Union(g.HoldIDs())

@@ -17,6 +17,9 @@ func (g *Gate) SetClearance(rec *memory.Record, to memory.Clearance) {
 		}
 	}
 	rec.Clearance = to
+	if rec.Extra != nil {
+		rec.Extra.ApprovedHold = ""
+	}
 	if h := rec.Hold(); h != nil {
 		h.Members++
 	}

@@ -168,18 +168,19 @@ func (g *Gate) EndApproved(ps *memory.PolicyState) sets.Set[*memory.Namespace] {
 	if !ps.AnyApproved() {
 		return nil
 	}
-	return g.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.Stored.UID && ps.Approves(h.ID) })
+	return g.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.Stored.UID && ps.Approves(h.ID) }, true)
 }
 
-// endHoldsIf ends the holds for which ends returns true, clears their members, and returns their namespaces.
-func (g *Gate) endHoldsIf(ends func(*approval.Hold) bool) sets.Set[*memory.Namespace] {
+// endHoldsIf ends the holds for which ends returns true, clears their members, and returns their namespaces. approved is set if somebody is
+// known to have approved the holds.
+func (g *Gate) endHoldsIf(ends func(*approval.Hold) bool, approved bool) sets.Set[*memory.Namespace] {
 	out := sets.New[*memory.Namespace]()
 	for _, ns := range g.Namespaces {
 		for i, h := range ns.Holds {
 			if h == nil || !ends(h) {
 				continue
 			}
-			g.clearMembers(ns, h)
+			g.clearMembers(ns, h, approved)
 			g.rememberEnded(ns, h)
 			ns.Holds[i] = nil
 			g.Invalidate(ns)
@@ -190,7 +191,7 @@ func (g *Gate) endHoldsIf(ends func(*approval.Hold) bool) sets.Set[*memory.Names
 }
 
 // clearMembers clears the members of a hold. A member that may belong to another adopted hold too is put under that one.
-func (g *Gate) clearMembers(ns *memory.Namespace, h *approval.Hold) {
+func (g *Gate) clearMembers(ns *memory.Namespace, h *approval.Hold, approved bool) {
 	for _, rec := range ns.Records {
 		switch {
 		case h.Members == 0:
@@ -203,6 +204,9 @@ func (g *Gate) clearMembers(ns *memory.Namespace, h *approval.Hold) {
 				g.addMember(rec, other)
 			} else {
 				g.SetClearance(rec, memory.Cleared)
+				if approved {
+					rec.EnsureExtra().ApprovedHold = h.ID
+				}
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func (rec *Record) SetBack() {
 	rec.ResourceVersion = 0
 	if rec.Extra != nil {
-		rec.Extra.Accepted, rec.Extra.NotFound, rec.Extra.Retry = nil, false, deletion.Retry{}
+		rec.Extra.Accepted, rec.Extra.Unanswered, rec.Extra.NotFound, rec.Extra.Retry = nil, nil, false, deletion.Retry{}
 	}
 }
 

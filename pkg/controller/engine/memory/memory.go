@@ -51,6 +51,8 @@ type Memory struct {
 	urgentCount uint64
 	// Following is set if this replica does not lead, so that it writes no reports.
 	Following bool
+	// Terms is how often this replica has begun to follow.
+	Terms int
 }
 
 // New returns an empty memory.

@@ -103,6 +103,12 @@ type Extra struct {
 	Accepted *deletion.Order
 	NotFound bool
 	Retry    deletion.Retry
+	// Unanswered is the last order whose DELETE may have been carried out, although no answer says so; see Memory.Unanswered. unansweredIn is
+	// the value of Memory.Terms then.
+	Unanswered   *deletion.Order
+	unansweredIn int
+	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it; empty if there was none.
+	ApprovedHold string
 	// RemovedInFlight is set if the object was reported as gone while an order was in flight.
 	RemovedInFlight bool
 }
@@ -157,6 +163,14 @@ func (rec *Record) Accepted() *deletion.Order {
 	return rec.Extra.Accepted
 }
 
+// ApprovedHold returns the ID of the hold under which the object waited until somebody approved it; empty if there was none.
+func (rec *Record) ApprovedHold() string {
+	if rec.Extra == nil {
+		return ""
+	}
+	return rec.Extra.ApprovedHold
+}
+
 // Deleted reports whether the API server has accepted a delete of the object, or did not find the object.
 func (rec *Record) Deleted() bool {
 	return rec.Extra != nil && (rec.Extra.Accepted != nil || rec.Extra.NotFound)
@@ -207,7 +221,7 @@ func (rec *Record) EnsureExtra() *Extra {
 // DropEmptyExtra removes the Extra of the record if it is empty.
 func (rec *Record) DropEmptyExtra() {
 	if x := rec.Extra; x != nil && len(x.Previews) == 0 && !rec.Queued() && x.InFlight == nil && x.Accepted == nil &&
-		!x.NotFound && x.Retry == (deletion.Retry{}) && !x.RemovedInFlight {
+		!x.NotFound && x.Unanswered == nil && x.Retry == (deletion.Retry{}) && !x.RemovedInFlight && x.ApprovedHold == "" {
 		rec.Extra = nil
 	}
 }

@@ -3,9 +3,12 @@
 
 package memory
 
+import "github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+
 // Follow tells the engine that this replica is not the leader, so that nobody takes its reports.
 func (m *Memory) Follow() {
 	m.Following = true
+	m.Terms++
 	clear(m.Unwritten)
 	clear(m.Urgent)
 }
@@ -20,6 +23,21 @@ func (m *Memory) Lead() {
 			m.MarkUnwritten(ns.Name)
 		}
 	}
+}
+
+// SetUnanswered notes that the DELETE of an order may have been carried out, although no answer says so.
+func (m *Memory) SetUnanswered(rec *Record, o *deletion.Order) {
+	x := rec.EnsureExtra()
+	x.Unanswered, x.unansweredIn = o, m.Terms
+}
+
+// Unanswered returns the order whose DELETE has deleted the object of a record, if that is gone now and nobody else has deleted it; nil if
+// there is none. An order of an earlier term says nothing: another leader may have deleted the object since.
+func (m *Memory) Unanswered(rec *Record) *deletion.Order {
+	if rec.Extra == nil || rec.Extra.unansweredIn != m.Terms {
+		return nil
+	}
+	return rec.Extra.Unanswered
 }
 
 // Leading reports whether this replica is the leader.

@@ -93,6 +93,18 @@ func (v *View) recordsOf(namespace string) iter.Seq[*memory.Record] {
 	}
 }
 
+// NamespacesFrom returns the names of the namespaces that exist, from a name on, sorted.
+func (v *View) NamespacesFrom(first string) []string {
+	var out []string
+	for name, ns := range v.Namespaces {
+		if ns.Known && name >= first {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Resources returns the resources that may have candidates in a namespace, or for "" in any namespace. The value says why candidates may be
 // missing or out of date; empty if they are not.
 func (v *View) Resources(namespace string) map[string]string {

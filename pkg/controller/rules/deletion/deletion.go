@@ -24,6 +24,8 @@ type Order struct {
 	// Policy has no namespace if it is a cluster policy. Rule is empty if a ceiling of the policy decides.
 	Policy    types.NamespacedName
 	PolicyUID types.UID
+	// NamespaceUID is the UID of the namespace of the object; empty if it is not known.
+	NamespaceUID types.UID
 	// PolicyGeneration is the generation of the policy that was decided with.
 	PolicyGeneration int64
 	Rule             string
@@ -35,6 +37,10 @@ type Order struct {
 	Reason policy.Reason
 	After  gc.After
 	Native bool
+	// Since is the time of that event.
+	Since time.Time
+	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it; empty if that is not known.
+	ApprovedHold string
 	// Deadline is nil for a DELETE. Otherwise the order is for a PATCH that sets the deadline of the object to this value; zero removes it.
 	Deadline *time.Duration
 	// Due is when the object became due; zero for a PATCH.
@@ -89,14 +95,23 @@ type Result struct {
 	NotSent bool
 	// Detail is the server's own message, or the missing permission.
 	Detail string
+	// ServerError is set if the status of the answer was 500 or higher. Such an answer may also come from a proxy, or after the request was
+	// carried out.
+	ServerError bool
 	// RetryAfter is how long the server asks to wait after RetryLater; zero if it does not say.
 	RetryAfter time.Duration
 	// Changed is the new state of the object after an accepted PATCH.
 	Changed *lifecycle.Fact
 }
 
-// Gone is an accepted deletion after the watch reported the object as gone, or an accepted PATCH, at the time At.
+// Unanswered reports whether a request was sent, and the answer does not say whether it was carried out.
+func (r Result) Unanswered() bool { return !r.NotSent && (r.Outcome == Unknown || r.ServerError) }
+
+// Gone is a deletion after the watch reported the object as gone, or an accepted PATCH, at the time At.
 type Gone struct {
 	*Order
 	At time.Time
+	// Unanswered is set if the API server did not say that it accepted the DELETE. No newer state of the object was seen, so the DELETE was
+	// carried out, or somebody else deleted the same version.
+	Unanswered bool
 }

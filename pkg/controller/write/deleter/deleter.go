@@ -209,6 +209,11 @@ func (d *Deleter) result(ctx context.Context, o *deletion.Order, err error) Answ
 		return answered(deletion.Unknown, noAnswer(err))
 	}
 	out := answered(deletion.Refused, err.Error())
+	out.ServerError = status.Status().Code >= http.StatusInternalServerError
+	if apierrors.IsServerTimeout(err) { // Its code is 500.
+		out.Outcome = deletion.Unknown
+		return out
+	}
 	switch status.Status().Code {
 	case http.StatusNotFound:
 		out.Outcome = deletion.NotFound

@@ -111,9 +111,11 @@ func TestAnswers(t *testing.T) {
 		"405":                       {answer: failed(405, "not here", nil), outcome: deletion.Refused, detail: "not here"},
 		"422":                       {answer: failed(422, "invalid", nil), outcome: deletion.Refused, detail: "invalid"},
 		"500, a webhook that fails": {answer: failed(500, `failed calling webhook "w"`, nil), outcome: deletion.Refused, detail: `failed calling webhook "w"`},
-		"502":                       {answer: plain(502, "bad gateway"), outcome: deletion.Refused},
-		"504":                       {answer: failed(504, "timed out", retry(1)), outcome: deletion.Unknown, detail: "timed out"},
-		"cut off":                   {answer: cut, outcome: deletion.Unknown},
+		"500, a timeout of the API server": {answer: status(500, metav1.Status{Reason: metav1.StatusReasonServerTimeout, Message: "try again", Details: retry(1)}),
+			outcome: deletion.Unknown, detail: "try again"},
+		"502":     {answer: plain(502, "bad gateway"), outcome: deletion.Refused},
+		"504":     {answer: failed(504, "timed out", retry(1)), outcome: deletion.Unknown, detail: "timed out"},
+		"cut off": {answer: cut, outcome: deletion.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -121,6 +123,9 @@ func TestAnswers(t *testing.T) {
 			got := newDeleter(s, fixedClock()).Delete(context.Background(), order(testbuilders.Job("a").Fact(), metav1.DeletePropagationBackground))
 			if got.Outcome != c.outcome || got.RetryAfter != c.retryAfter || !strings.Contains(got.Detail, c.detail) {
 				t.Errorf("got %s, retry after %v, %q", got.Outcome, got.RetryAfter, got.Detail)
+			}
+			if got.ServerError != (strings.HasPrefix(name, "5")) {
+				t.Errorf("an error of the server: %v", got.ServerError)
 			}
 			if got.Overloaded != (c.outcome == deletion.RetryLater && !c.hindered) {
 				t.Errorf("overloaded: %v", got.Overloaded)

@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/turns"
 )
 
 // Reviewer says what a draft would delete. An error that is no API status means that this replica cannot say so yet.
@@ -42,7 +43,7 @@ type REST struct {
 	reviewer    Reviewer
 	policies    Policies
 	permissions permission.Checker
-	queue       *queue
+	queue       *turns.Queue
 }
 
 var (
@@ -55,7 +56,7 @@ var (
 func NewREST(reviewer Reviewer, policies Policies, authorizer authorizer.Authorizer) *REST {
 	return &REST{reviewer, policies, permission.Checker{
 		Authorizer: authorizer, Resource: gc.Resource("cleanupreviews"), Noun: "review",
-	}, newQueue()}
+	}, turns.New("review", 1)}
 }
 
 // New implements rest.Storage.
@@ -88,7 +89,7 @@ func (r *REST) Create(
 	if !ok {
 		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
-	leave, err := r.queue.enter(ctx, who.GetName())
+	leave, err := r.queue.Enter(ctx, who.GetName())
 	if err != nil {
 		return nil, err
 	}

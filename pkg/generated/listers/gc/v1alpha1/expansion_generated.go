@@ -21,6 +21,14 @@ type CleanupPolicyListerExpansion interface{}
 // CleanupPolicyNamespaceLister.
 type CleanupPolicyNamespaceListerExpansion interface{}
 
+// CleanupRecordListerExpansion allows custom methods to be added to
+// CleanupRecordLister.
+type CleanupRecordListerExpansion interface{}
+
+// CleanupRecordNamespaceListerExpansion allows custom methods to be added to
+// CleanupRecordNamespaceLister.
+type CleanupRecordNamespaceListerExpansion interface{}
+
 // ClusterCleanupPolicyListerExpansion allows custom methods to be added to
 // ClusterCleanupPolicyLister.
 type ClusterCleanupPolicyListerExpansion interface{}

@@ -17,6 +17,7 @@ type GcV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	CleanupCandidatesGetter
 	CleanupPoliciesGetter
+	CleanupRecordsGetter
 	CleanupReviewsGetter
 	ClusterCleanupPoliciesGetter
 	ResourceLifecyclesGetter
@@ -33,6 +34,10 @@ func (c *GcV1alpha1Client) CleanupCandidates(namespace string) CleanupCandidateI
 
 func (c *GcV1alpha1Client) CleanupPolicies(namespace string) CleanupPolicyInterface {
 	return newCleanupPolicies(c, namespace)
+}
+
+func (c *GcV1alpha1Client) CleanupRecords(namespace string) CleanupRecordInterface {
+	return newCleanupRecords(c, namespace)
 }
 
 func (c *GcV1alpha1Client) CleanupReviews(namespace string) CleanupReviewInterface {

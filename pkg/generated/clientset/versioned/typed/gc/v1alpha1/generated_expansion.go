@@ -9,6 +9,8 @@ type CleanupCandidateExpansion interface{}
 
 type CleanupPolicyExpansion interface{}
 
+type CleanupRecordExpansion interface{}
+
 type CleanupReviewExpansion interface{}
 
 type ClusterCleanupPolicyExpansion interface{}

@@ -23,6 +23,10 @@ func (c *FakeGcV1alpha1) CleanupPolicies(namespace string) v1alpha1.CleanupPolic
 	return newFakeCleanupPolicies(c, namespace)
 }
 
+func (c *FakeGcV1alpha1) CleanupRecords(namespace string) v1alpha1.CleanupRecordInterface {
+	return newFakeCleanupRecords(c, namespace)
+}
+
 func (c *FakeGcV1alpha1) CleanupReviews(namespace string) v1alpha1.CleanupReviewInterface {
 	return newFakeCleanupReviews(c, namespace)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cleanupreview
+package turns
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // asking are reviews that several users ask for, one after the other. Each runs for a second.
 type asking struct {
-	*queue
+	*Queue
 	t *testing.T
 
 	lock    sync.Mutex
@@ -27,13 +27,13 @@ type asking struct {
 }
 
 func newAsking(t *testing.T) *asking {
-	return &asking{queue: newQueue(), t: t, refused: map[string]string{}}
+	return &asking{Queue: New("review", 1), t: t, refused: map[string]string{}}
 }
 
 // ask asks for a review, and returns when it runs, waits or is refused.
 func (a *asking) ask(ctx context.Context, user string) {
 	go func() {
-		leave, err := a.enter(ctx, user)
+		leave, err := a.Enter(ctx, user)
 		if a.note(user, err); err == nil {
 			time.Sleep(time.Second)
 			leave()
@@ -59,8 +59,8 @@ func (a *asking) note(user string, err error) {
 func (a *asking) look(check func()) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	a.queue.lock.Lock()
-	defer a.queue.lock.Unlock()
+	a.Queue.lock.Lock()
+	defer a.Queue.lock.Unlock()
 	check()
 }
 
@@ -71,8 +71,8 @@ func (a *asking) end(ran string) {
 	if got := strings.Join(a.ran, " "); got != ran {
 		a.t.Errorf("they ran in the order %s, want %s", got, ran)
 	}
-	if a.all != 0 || len(a.waiting) != 0 || len(a.turns) != 0 || a.running {
-		a.t.Errorf("somebody still has a place: %+v", a.queue)
+	if a.all != 0 || len(a.waiting) != 0 || len(a.turns) != 0 || a.running != 0 {
+		a.t.Errorf("somebody still has a place: %+v", a.Queue)
 	}
 }
 
@@ -147,8 +147,8 @@ func TestServiceAccounts(t *testing.T) {
 // TestGivingUp: who has waited for too long, or has gone, leaves no place behind.
 func TestGivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
-		leave, err := q.enter(t.Context(), "vic")
+		q := New("review", 1)
+		leave, err := q.Enter(t.Context(), "vic")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestGivingUp(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		for _, ctx := range []context.Context{t.Context(), gone} {
 			go func() {
-				_, err := q.enter(ctx, "bob")
+				_, err := q.Enter(ctx, "bob")
 				outcomes <- err
 			}()
 			synctest.Wait()
@@ -168,7 +168,7 @@ func TestGivingUp(t *testing.T) {
 			}
 		}
 		leave()
-		if q.running || q.all != 0 || len(q.turns) != 0 {
+		if q.running != 0 || q.all != 0 || len(q.turns) != 0 {
 			t.Errorf("somebody still has a place: %+v", q)
 		}
 		// One that may run at the moment when it gives up lets the next one run.
@@ -187,4 +187,32 @@ func TestGivingUp(t *testing.T) {
 			t.Errorf("the next one: %v, %q", err, q.turns)
 		}
 	})
+}
+
+// TestSeveralAtOnce: as many run at once as there are places.
+func TestSeveralAtOnce(t *testing.T) {
+	q := New("read", 2)
+	var leaves []func()
+	for _, user := range []string{"vic", "bob"} {
+		leave, err := q.Enter(t.Context(), user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leave)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := q.Enter(ended, "eve"); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "before the read began") {
+		t.Errorf("a third one: got %v", err)
+	}
+	leaves[0]()
+	leave, err := q.Enter(t.Context(), "eve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	leaves[1]()
+	if q.running != 0 {
+		t.Errorf("%d still run", q.running)
+	}
 }

@@ -1,7 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cleanupreview
+// Package turns bounds how many costly requests run at once, and lets users take turns.
+package turns
 
 import (
 	"context"
@@ -15,33 +16,38 @@ import (
 )
 
 const (
-	// waitMost bounds how long a review waits for others.
+	// waitMost bounds how long a request waits for others.
 	waitMost = 20 * time.Second
-	// waitingMost is how many reviews may wait: more would take the places of other writes in the server. mineMost is how many of them may
+	// waitingMost is how many requests may wait: more would take the places of others in the server. mineMost is how many of them may
 	// belong to one user.
 	waitingMost, mineMost = 64, 8
-	// retryAfter is how many seconds a client whose review is refused should wait.
+	// retryAfter is how many seconds a client whose request is refused should wait.
 	retryAfter = 5
 )
 
-// queue lets one review after the other run: reviews are not urgent, and each may use a whole processor. Users take turns: besides the one
-// that runs, nobody waits for more than one review of each other user.
-type queue struct {
+// Queue lets a few requests run at once. Users take turns: besides those that run, nobody waits for more than one request of each other
+// user.
+type Queue struct {
+	noun    string // what a request is, for its error
+	most    int
 	lock    sync.Mutex
-	running bool
-	// waiting are the reviews of each user, the first one first. turns are the users who have any, and the first is next.
+	running int
+	// waiting are the requests of each user, the first one first. turns are the users who have any, and the first is next.
 	waiting map[string][]*place
 	turns   []string
 	all     int // of waiting
 }
 
-// place is the place of one review in the queue. It receives nil when the review may run, or an error if the review lost its place.
+// place is the place of one request in the queue. It receives nil when the request may run, or an error if the request lost its place.
 type place struct{ answer chan error }
 
-func newQueue() *queue { return &queue{waiting: map[string][]*place{}} }
+// New returns a queue that lets up to most requests run at once. noun says what one is, such as "review".
+func New(noun string, most int) *Queue {
+	return &Queue{noun: noun, most: most, waiting: map[string][]*place{}}
+}
 
-// enter waits until a review may run. The caller must call leave, unless there is an error.
-func (q *queue) enter(ctx context.Context, user string) (leave func(), err error) {
+// Enter waits until a request of a user may run. The caller must call leave, unless there is an error, which is TooManyRequests.
+func (q *Queue) Enter(ctx context.Context, user string) (leave func(), err error) {
 	user = turnOf(user)
 	p, err := q.join(user)
 	if err != nil {
@@ -52,9 +58,9 @@ func (q *queue) enter(ctx context.Context, user string) (leave func(), err error
 	select {
 	case err = <-p.answer:
 	case <-ctx.Done():
-		err = q.giveUp(user, p, "the request ended before the review began")
+		err = q.giveUp(user, p, fmt.Sprintf("the request ended before the %s began", q.noun))
 	case <-timeout.C:
-		err = q.giveUp(user, p, fmt.Sprintf("the review waited %s for other reviews; try again", waitMost))
+		err = q.giveUp(user, p, fmt.Sprintf("the %s waited %s for others; try again", q.noun, waitMost))
 	}
 	if err != nil {
 		return nil, err
@@ -72,21 +78,21 @@ func turnOf(user string) string {
 
 func busy(why string) error { return apierrors.NewTooManyRequests(why, retryAfter) }
 
-// join returns the place of another review of a user. If no review runs, it may run at once.
-func (q *queue) join(user string) (*place, error) {
+// join returns the place of another request of a user. If few requests run, it may run at once.
+func (q *Queue) join(user string) (*place, error) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	p := &place{make(chan error, 1)}
 	mine := len(q.waiting[user])
 	switch {
-	case !q.running:
-		q.running = true
+	case q.running < q.most:
+		q.running++
 		p.answer <- nil
 		return p, nil
 	case mine == mineMost:
-		return nil, busy(fmt.Sprintf("%d reviews of yours are waiting already; wait for their answers", mineMost))
+		return nil, busy(fmt.Sprintf("%d %ss of yours are waiting already; wait for their answers", mineMost, q.noun))
 	case q.all == waitingMost && !q.makeRoom(mine):
-		return nil, busy(fmt.Sprintf("%d reviews of other users are waiting; try again", waitingMost))
+		return nil, busy(fmt.Sprintf("%d %ss of other users are waiting; try again", waitingMost, q.noun))
 	}
 	if mine == 0 {
 		q.turns = append(q.turns, user)
@@ -98,7 +104,7 @@ func (q *queue) join(user string) (*place, error) {
 
 // makeRoom takes the last place of the user who has most, for a user who has so many. It reports whether there was somebody who would
 // still have as many.
-func (q *queue) makeRoom(mine int) bool {
+func (q *Queue) makeRoom(mine int) bool {
 	most := q.turns[0]
 	for _, user := range q.turns {
 		if len(q.waiting[user]) > len(q.waiting[most]) {
@@ -111,12 +117,12 @@ func (q *queue) makeRoom(mine int) bool {
 	}
 	last := theirs[len(theirs)-1]
 	q.remove(most, last)
-	last.answer <- busy("others who have fewer reviews waiting came first; try again")
+	last.answer <- busy(fmt.Sprintf("others who have fewer %ss waiting came first; try again", q.noun))
 	return true
 }
 
-// giveUp returns the error of a review that does not wait any longer. If it may run by now, the next one may instead.
-func (q *queue) giveUp(user string, p *place, why string) error {
+// giveUp returns the error of a request that does not wait any longer. If it may run by now, the next one may instead.
+func (q *Queue) giveUp(user string, p *place, why string) error {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	if slices.Contains(q.waiting[user], p) {
@@ -128,7 +134,7 @@ func (q *queue) giveUp(user string, p *place, why string) error {
 }
 
 // remove removes a place that waits.
-func (q *queue) remove(user string, p *place) {
+func (q *Queue) remove(user string, p *place) {
 	q.all--
 	q.waiting[user] = slices.DeleteFunc(q.waiting[user], func(other *place) bool { return other == p })
 	if len(q.waiting[user]) == 0 {
@@ -137,15 +143,16 @@ func (q *queue) remove(user string, p *place) {
 	}
 }
 
-func (q *queue) leave() {
+func (q *Queue) leave() {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	q.next()
 }
 
-// next lets the first review of the next user run, and moves the user to the end of the turns.
-func (q *queue) next() {
-	if q.running = len(q.turns) > 0; !q.running {
+// next ends a request, lets the first one of the next user run, and moves the user to the end of the turns.
+func (q *Queue) next() {
+	if len(q.turns) == 0 {
+		q.running--
 		return
 	}
 	user := q.turns[0]

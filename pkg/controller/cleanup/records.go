@@ -1,0 +1,37 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"sync"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Records returns a page of records of deleted objects.
+func (c *Controller) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, error) {
+	return c.history.Records(ctx, q)
+}
+
+// namespacesFrom returns the names of the namespaces that exist, from a name on, sorted.
+func (c *Controller) namespacesFrom(first string) ([]string, error) {
+	if !c.Synced() {
+		return nil, errNotSynced
+	}
+	return c.replica.NamespacesFrom(first), nil
+}
+
+// keepRecords writes records until the caller calls stop, which writes what is left. That is after the last deletion, when the Lease is
+// given back.
+func (c *Controller) keepRecords(ctx context.Context) (stop func()) {
+	writing, end := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { c.records.Run(writing) })
+	return func() {
+		end()
+		running.Wait()
+		c.records.Flush(ctx)
+	}
+}

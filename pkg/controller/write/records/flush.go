@@ -1,0 +1,260 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/write/stored"
+)
+
+// errUnserved means that the cluster does not serve chunks.
+var errUnserved = fmt.Errorf("the cluster does not serve %s; see artifacts/storage", Resource.GroupResource())
+
+// flush writes the records of each namespace once. If the API server does not answer, it leaves the others for the next time.
+func (w *Writer) flush(ctx context.Context) {
+	namespaces := w.buffer.namespaces()
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var writing sync.WaitGroup
+	for range min(workers, len(namespaces)) {
+		writing.Go(func() {
+			for i := next.Add(1); i <= int64(len(namespaces)) && failed.Load() == nil && ctx.Err() == nil; i = next.Add(1) {
+				if err := w.flushNamespace(ctx, namespaces[i-1]); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	var err error
+	if p := failed.Load(); p != nil {
+		err = *p
+	}
+	if errors.Is(err, errUnserved) {
+		for _, k := range w.buffer.namespaces() {
+			count("unserved", w.buffer.removeAll(k))
+		}
+	}
+	if err != nil || len(namespaces) > 0 { // A round without records says nothing.
+		w.errs.Log(ctx, err, "Cannot read the stored records of deleted objects")
+	}
+	metrics.RecordsPending.Set(float64(w.buffer.len()))
+}
+
+// flushNamespace writes the records of a namespace, as far as it can now. It returns an error if those of other namespaces would fail too.
+func (w *Writer) flushNamespace(ctx context.Context, k key) error {
+	if first := w.buffer.first(k, 1); len(first) > 0 && w.Clock.Since(first[0].added) > checkAfter {
+		if there, err := w.isThere(ctx, k); err != nil {
+			return err
+		} else if !there {
+			count("gone", w.buffer.removeAll(k))
+			return nil
+		}
+	}
+	for ctx.Err() == nil {
+		first := w.buffer.first(k, w.perChunk())
+		if len(first) == 0 {
+			return nil
+		}
+		open, err := w.openOf(ctx, k)
+		if err == nil {
+			err = w.flushChunk(ctx, k, open, first)
+		}
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, errOfNamespace), apierrors.IsForbidden(err):
+			w.stored.Log(ctx, err, k.name, "")
+			count("dropped", w.buffer.removeBefore(k, w.Clock.Now().Add(-giveUpAfter)))
+			return nil
+		case errors.Is(err, errAgain):
+			return nil
+		}
+		return err
+	}
+	return nil
+}
+
+// isThere reports whether a namespace still exists, and is not another one of the same name.
+func (w *Writer) isThere(ctx context.Context, k key) (bool, error) {
+	if k.uid == "" {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	ns, err := w.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, k.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && ns.UID == k.uid, err
+}
+
+// openChunk is the chunk of a namespace that takes the next records.
+type openChunk struct {
+	number uint64
+	stored bool
+	// known are the UIDs in earlier chunks that may be those of pending records. It is nil once an answer said that all were stored.
+	known sets.Set[types.UID]
+}
+
+// openOf returns the chunk of a namespace that takes the next records. It lists the chunks if that is not remembered.
+func (w *Writer) openOf(ctx context.Context, k key) (openChunk, error) {
+	if remembered, ok := w.open.Get(k); ok {
+		return remembered.(openChunk), nil
+	}
+	chunks, err := list(ctx, w.Metadata, k.name)
+	if apierrors.IsNotFound(err) { // A list needs no namespace.
+		err = errUnserved
+	}
+	if err != nil || len(chunks) == 0 {
+		return openChunk{}, err
+	}
+	last, oldest := chunks[len(chunks)-1], w.buffer.oldest(k)
+	open := openChunk{number: last.number, stored: true, known: sets.New[types.UID]()}
+	for _, c := range chunks[:len(chunks)-1] {
+		if !c.newest.IsZero() && c.newest.Before(oldest) {
+			continue
+		}
+		object, err := w.get(ctx, k.name, c.number)
+		if err != nil && !stored.IsGone(err) {
+			return open, fmt.Errorf("%w: %w", errOfNamespace, err)
+		}
+		if err == nil {
+			all, _ := decode(object) // Readers tell people of what cannot be read.
+			open.known.Insert(uids(all)...)
+		}
+	}
+	return open, nil
+}
+
+func (w *Writer) get(ctx context.Context, namespace string, number uint64) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return w.Client.Resource(Resource).Namespace(namespace).Get(ctx, nameOf(number), metav1.GetOptions{})
+}
+
+// errOfNamespace means that writes to a namespace fail, and errAgain that its chunks have changed.
+var (
+	errOfNamespace = errors.New("its records cannot be written")
+	errAgain       = errors.New("its chunks must be read again")
+)
+
+// flushChunk writes the first records of a namespace, as many as fit into a chunk.
+func (w *Writer) flushChunk(ctx context.Context, k key, open openChunk, first []pending) error {
+	object, before, err := w.content(ctx, k, &open)
+	if err != nil {
+		w.open.Remove(k)
+		return err
+	}
+	known := sets.New(uids(before)...)
+	all, added, upTo := before, 0, uint64(0)
+	for i := range first {
+		if uid := first[i].Object.UID; !open.known.Has(uid) && !known.Has(uid) {
+			if len(all) >= w.perChunk() {
+				break
+			}
+			known.Insert(uid)
+			all, added = append(all, first[i].record), added+1
+		}
+		upTo = first[i].number
+	}
+	if added > 0 {
+		if err := encode(object, all); err != nil {
+			return fmt.Errorf("%w: %w", errOfNamespace, err)
+		}
+		switch w.stored.Try(ctx, stored.Change{Object: object, Cost: 1}) {
+		case stored.Done:
+			open.stored = true
+			count("stored", added)
+		case stored.Gone:
+			if open.stored {
+				return errAgain // Only the chunk has gone, or the namespace too. The next round finds out.
+			}
+			count("gone", w.buffer.removeAll(k)) // With the namespace.
+			w.open.Remove(k)
+			return nil
+		case stored.Failed:
+			w.open.Remove(k)
+			count("dropped", w.buffer.removeBefore(k, w.Clock.Now().Add(-giveUpAfter)))
+			return errAgain
+		}
+	}
+	w.buffer.removeTo(k, upTo)
+	if len(w.buffer.first(k, 1)) == 0 {
+		open.known = nil
+	}
+	w.open.Add(k, open)
+	return nil
+}
+
+// content reads the chunk that takes the next records. If it is full, has gone or cannot be read, the next one takes them.
+func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstructured.Unstructured, []record, error) {
+	if !open.stored {
+		return newChunk(k.name, open.number), nil, nil
+	}
+	object, err := w.get(ctx, k.name, open.number)
+	switch {
+	case stored.IsGone(err): // It was deleted, or its namespace was.
+		there, err := w.isThere(ctx, k)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !there {
+			count("gone", w.buffer.removeAll(k))
+			return nil, nil, errAgain
+		}
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", errOfNamespace, err)
+	default:
+		all, err := decode(object)
+		if err != nil { // It stays as it is. Readers tell people.
+			klog.FromContext(ctx).Error(err, "Cannot add to the records of deleted objects")
+			break
+		}
+		if !isFull(object, len(all), w.perChunk()) {
+			return object, all, nil
+		}
+		if open.known != nil {
+			open.known.Insert(uids(all)...)
+		}
+		w.trim(ctx, k.name)
+	}
+	open.number, open.stored = open.number+1, false
+	return newChunk(k.name, open.number), nil, nil
+}
+
+func uids(all []record) []types.UID {
+	out := make([]types.UID, len(all))
+	for i := range all {
+		out[i] = all[i].Object.UID
+	}
+	return out
+}
+
+// trim removes the chunks of a namespace that are too many, before a new one.
+func (w *Writer) trim(ctx context.Context, namespace string) {
+	chunks, err := list(ctx, w.Metadata, namespace)
+	if err != nil {
+		return // The remover tries again within the hour.
+	}
+	for _, c := range tooMany(chunks, w.PerNamespace-w.perChunk()) {
+		if remove(ctx, w.stored, c) == stored.Failed {
+			return // Otherwise a chunk would be missing in the middle.
+		}
+	}
+}

@@ -1,0 +1,195 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+)
+
+// TestChunks: records fill one chunk after the other, and a chunk is not read again while it is remembered.
+func TestChunks(t *testing.T) {
+	s := newStore(t)
+	w := s.writer()
+	add(w, "a", 0, 700)
+	add(w, "b", 0, 1)
+	w.flush(t.Context())
+	s.want("a", 0, 700)
+	s.want("b", 0, 1)
+	s.requests = nil
+	add(w, "a", 700, 730)
+	w.flush(t.Context())
+	if want := []string{"get a/records-0000000006", "list a/", "create a/records-0000000007"}; !slices.Equal(s.requests, want) {
+		t.Errorf("got %q, want %q", s.requests, want)
+	}
+	s.requests = nil
+	add(w, "a", 730, 750)
+	w.flush(t.Context())
+	if want := []string{"get a/records-0000000007", "update a/records-0000000007"}; !slices.Equal(s.requests, want) {
+		t.Errorf("got %q, want %q", s.requests, want)
+	}
+	add(w, "a", 750, 1200)
+	w.flush(t.Context())
+	s.want("a", 0, 1200)
+	if _, sizes := s.stored("a"); !slices.Equal(sizes, []int{100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100}) {
+		t.Errorf("got chunks of %v", sizes)
+	}
+	if got := s.counted("stored"); got != 1201 {
+		t.Errorf("counted %d", got)
+	}
+	if w.buffer.len() != 0 {
+		t.Errorf("%d records still wait", w.buffer.len())
+	}
+}
+
+// TestLostAnswers: if a write is carried out and its answer is lost, nothing is stored twice.
+func TestLostAnswers(t *testing.T) {
+	s := newStore(t)
+	w := s.writer()
+	for round := range 4 {
+		add(w, "a", round*300, round*300+300)
+		s.after = func(request string) error {
+			if strings.HasPrefix(request, "create") || strings.HasPrefix(request, "update") {
+				return errors.New("connection reset")
+			}
+			return nil
+		}
+		w.flush(t.Context())
+		s.after = func(string) error { return nil }
+		w.flush(t.Context())
+		s.want("a", 0, round*300+300)
+	}
+	if w.buffer.len() != 0 {
+		t.Errorf("%d records still wait", w.buffer.len())
+	}
+}
+
+// TestTwoLeaders: two writers whose time overlaps store each record once, whatever they remember of the chunks.
+func TestTwoLeaders(t *testing.T) {
+	s := newStore(t)
+	one, two := s.writer(), s.writer()
+	next := 0
+	for round := range 30 {
+		for _, w := range []*Writer{one, two, one, two, two} {
+			n := 1 + (round*37+next)%90
+			add(w, "a", next, next+n)
+			next += n
+			w.flush(t.Context())
+		}
+	}
+	for range 4 { // Each may find once that it must read again.
+		one.flush(t.Context())
+		two.flush(t.Context())
+	}
+	s.want("a", 0, next)
+}
+
+// TestNextLeader: a leader that has the same records, because it does not know whether they are stored, leaves them out.
+func TestNextLeader(t *testing.T) {
+	s := newStore(t)
+	one, two := s.writer(), s.writer()
+	add(one, "a", 0, 600)
+	one.flush(t.Context())
+	add(two, "a", 300, 700)
+	two.flush(t.Context())
+	s.want("a", 0, 700)
+}
+
+// TestFull: nothing waits when the buffer is full, and what is dropped is counted.
+func TestFull(t *testing.T) {
+	s := newStore(t)
+	w := s.writer()
+	add(w, "a", 0, mostOfNamespace+7)
+	if pending, dropped := w.buffer.len(), s.counted("dropped"); pending != mostOfNamespace || dropped != 7 {
+		t.Errorf("of a namespace, %d wait and %d were dropped", pending, dropped)
+	}
+	for i := range maxPending / mostOfNamespace {
+		add(w, fmt.Sprint("b-", i), 0, mostOfNamespace-1)
+	}
+	add(w, "c", 0, 5)
+	if pending, dropped := w.buffer.len(), s.counted("dropped"); pending != maxPending || dropped != 7+2000-10+5 {
+		t.Errorf("of all, %d wait and %d were dropped", pending, dropped)
+	}
+	w.Flush(t.Context())
+	s.want("c", 0, 5)
+	if names, _ := s.stored("a"); slices.Contains(names, "job-6") || !slices.Contains(names, fmt.Sprint("job-", mostOfNamespace+6)) {
+		t.Error("not the oldest ones were dropped")
+	}
+}
+
+// TestFlush: a leader that ends writes everything at once, more than the budget allows, although its context has ended.
+func TestFlush(t *testing.T) {
+	s := newStore(t)
+	w := NewWriter(s.Config)
+	for i := range 10 * most {
+		add(w, fmt.Sprintf("ns-%d", i), 0, 1)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	begun := time.Now()
+	w.Flush(ended)
+	if w.buffer.len() != 0 || s.counted("stored") != 10*most {
+		t.Errorf("%d records still wait after %s", w.buffer.len(), time.Since(begun))
+	}
+}
+
+// TestNoRecords: with a limit of 0, there are none.
+func TestNoRecords(t *testing.T) {
+	s := newStore(t)
+	s.PerNamespace = 0
+	w := s.writer()
+	add(w, "a", 0, 3)
+	w.Flush(t.Context())
+	if len(s.requests) > 0 {
+		t.Errorf("got %q", s.requests)
+	}
+}
+
+// TestLimit: a namespace never has more records than the limit, and the oldest go.
+func TestLimit(t *testing.T) {
+	for _, limit := range []int{1, 7, 10, 95, 1000} {
+		s := newStore(t)
+		s.PerNamespace = limit
+		w := s.writer()
+		step := max(1, limit/30)
+		for i := 0; i < 3*limit; i += step {
+			add(w, "a", i, min(i+step, 3*limit))
+			w.flush(t.Context())
+			if names, _ := s.stored("a"); len(names) > limit {
+				t.Fatalf("limit %d: %d records", limit, len(names))
+			}
+		}
+		names, _ := s.stored("a")
+		s.want("a", 3*limit-len(names), 3*limit)
+		if len(names) < limit-2*max(1, limit/10) {
+			t.Errorf("limit %d: only %d records are left", limit, len(names))
+		}
+	}
+}
+
+// TestRecordsOfOrders: what a record says.
+func TestRecordsOfOrders(t *testing.T) {
+	o := order("a", 1)
+	o.Since, o.Due = now.Add(-2*time.Hour), now.Add(-time.Hour)
+	o.PolicyGeneration, o.Rule, o.Account, o.ApprovedHold = 7, "fast", "cleaner", "abc"
+	r := newRecord(o, now.Add(1234567*time.Nanosecond))
+	if r.Policy.Kind != "CleanupPolicy" || r.Policy.Generation != 7 || r.Policy.Rule != "fast" || r.ServiceAccountName != "cleaner" ||
+		r.ApprovedHold != "abc" || r.Object.Name != "job-1" || !r.DueTime.Time.Equal(o.Due) || !r.Since.Time.Equal(o.Since) {
+		t.Errorf("got %+v", r)
+	}
+	if got := r.DeletionTime.Nanosecond(); got != 1234000 {
+		t.Errorf("got %d ns", got)
+	}
+	cluster := deletion.Order{Fact: o.Fact}
+	if r := newRecord(&cluster, now); r.Policy.Kind != "ClusterCleanupPolicy" || r.DueTime != nil || r.Owner != nil {
+		t.Errorf("got %+v", r)
+	}
+}

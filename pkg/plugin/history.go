@@ -1,0 +1,182 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/output"
+	"github.com/winnow-dev/winnow/pkg/plugin/records"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
+)
+
+// historyOptions are the flags of kubectl winnow history.
+type historyOptions struct {
+	*session.Session
+	format        output.Format
+	allNamespaces bool
+	since, policy string
+	limit         int
+}
+
+func newHistory(s *session.Session) *cobra.Command {
+	o := &historyOptions{Session: s}
+	cmd := &cobra.Command{
+		Use:   "history [TYPE/NAME]",
+		Short: "Show which objects Winnow deleted, when, and why",
+		Long: `Show which objects Winnow deleted, when, and why, the newest first.
+
+Winnow keeps the records for 30 days, and at most 10,000 for each namespace, unless its flags say otherwise. You see the records of
+resources that you may list.`,
+		Example: `  # What did Winnow delete in team-a?
+  kubectl winnow history -n team-a
+
+  # Who deleted this Job?
+  kubectl winnow history job/report -n team-a
+
+  # What did the policy ci delete within a day, in all namespaces?
+  kubectl winnow history -A --policy ci --since 1d
+
+  # For programs
+  kubectl winnow history -n team-a -o json`,
+		Args:              cobra.RangeArgs(0, 2),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	o.format.AddFlag(cmd, "json", "yaml", "name", "wide")
+	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the records of all namespaces.")
+	cmd.Flags().StringVar(&o.since, "since", "", `Show only deletions within this time, for example 30m, 12h or 7d.`)
+	cmd.Flags().StringVar(&o.policy, "policy", "", "Show only what the policy of this name deleted.")
+	cmd.Flags().IntVar(&o.limit, "limit", 1000, "How many records to read at most. 0 means all.")
+	return cmd
+}
+
+func (o *historyOptions) run(ctx context.Context, args []string) error {
+	if err := o.format.Validate(); err != nil {
+		return err
+	}
+	q, err := o.query(args, time.Now())
+	if err != nil {
+		return err
+	}
+	cluster, err := o.Cluster()
+	if err != nil {
+		return err
+	}
+	if err := session.ExpectWinnow(ctx, cluster, "nothing has been deleted by it"); err != nil {
+		return err
+	}
+	client, err := o.Winnow()
+	if err != nil {
+		return err
+	}
+	found, more, err := records.Read(ctx, client, q)
+	if err != nil {
+		return err
+	}
+	if more {
+		o.Warn(tooMany(q, found))
+	}
+	return o.print(q.Namespace, found)
+}
+
+// tooMany says which records are missing. With all namespaces, those of the first come first, however old they are.
+func tooMany(q records.Query, found []v1alpha1.CleanupRecord) string {
+	out := fmt.Sprintf("there are more than %d records", q.Limit)
+	if q.Namespace == "" {
+		out += fmt.Sprintf(", and these are of namespaces up to %s only", found[len(found)-1].Namespace)
+	}
+	return out + ": use --limit, or --since"
+}
+
+// query returns what the flags and arguments ask for.
+func (o *historyOptions) query(args []string, now time.Time) (records.Query, error) {
+	q := records.Query{Limit: o.limit}
+	namespace, err := o.Namespace()
+	if err != nil {
+		return q, err
+	}
+	if !o.allNamespaces {
+		q.Namespace = namespace
+	}
+	if o.limit < 0 {
+		return q, fmt.Errorf("--limit is %d, it must be at least 0", o.limit)
+	}
+	if o.since != "" {
+		ttl, err := gc.ParseDuration(o.since)
+		if err != nil {
+			return q, fmt.Errorf("--since: %w", err)
+		}
+		q.Since = now.Add(-ttl)
+	}
+	selector := fields.Set{}
+	if o.policy != "" {
+		selector[gc.FieldPolicy] = o.policy
+	}
+	if len(args) > 0 {
+		object, err := o.Named(args)
+		if err != nil {
+			return q, err
+		}
+		selector[gc.FieldObject] = object.Resource + "/" + object.Name
+	}
+	q.Fields = selector.AsSelector()
+	return q, nil
+}
+
+func (o *historyOptions) print(namespace string, found []v1alpha1.CleanupRecord) error {
+	slices.SortStableFunc(found, func(a, b v1alpha1.CleanupRecord) int {
+		return cmp.Or(b.Status.DeletionTime.Compare(a.Status.DeletionTime.Time), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	list := &v1alpha1.CleanupRecordList{Items: found}
+	list.APIVersion, list.Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupRecordList"
+	for i := range list.Items {
+		list.Items[i].APIVersion, list.Items[i].Kind = list.APIVersion, "CleanupRecord"
+	}
+	if printed, err := o.format.Document(o.Out, list); printed {
+		return err
+	}
+	if o.format.Name == "name" {
+		for i := range found {
+			fmt.Fprintf(o.Out, "cleanuprecord.%s/%s\n", v1alpha1.GroupName, found[i].Name)
+		}
+		return nil
+	}
+	if len(found) == 0 {
+		fmt.Fprintf(o.ErrOut, "No records of deleted objects %s.\n", gc.InNamespace(namespace))
+		return nil
+	}
+	return o.printTable(namespace, found)
+}
+
+func (o *historyOptions) printTable(namespace string, found []v1alpha1.CleanupRecord) error {
+	columns := []string{"Deleted", "Object", "Policy", "Rule", "Reason", "Late", "Owner+", "After+", "Account+", "UID+"}
+	if namespace == "" {
+		columns = append([]string{"Namespace"}, columns...)
+	}
+	t := output.NewTable(columns...)
+	for i := range found {
+		s := &found[i].Status
+		row := []any{
+			s.DeletionTime.UTC().Format(time.RFC3339), s.Object.Resource + "/" + s.Object.Name, local.PolicyName(s.Policy.Kind, s.Policy.Name),
+			cmp.Or(s.Policy.Rule, "-"), s.Reason, records.Lateness(s), records.Owner(s), cmp.Or(string(s.After), "-"),
+			cmp.Or(s.ServiceAccountName, "-"), found[i].Name,
+		}
+		if namespace == "" {
+			row = append([]any{found[i].Namespace}, row...)
+		}
+		t.Add(row...)
+	}
+	return t.Print(o.Out, o.format.Name == "wide")
+}

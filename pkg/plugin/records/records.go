@@ -1,0 +1,123 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package records reads the records of deleted objects from the server, and says in words what they contain.
+package records
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/output"
+)
+
+// perPage is how many records are read at once.
+const perPage = 500
+
+// Query says which records to read.
+type Query struct {
+	// Namespace is empty for all namespaces.
+	Namespace string
+	Fields    fields.Selector
+	// Since is the earliest time of a deletion; zero for any.
+	Since time.Time
+	// Limit is how many to read at most; 0 for all.
+	Limit int
+}
+
+// Read reads records page by page, in the order of the server: by namespace, then the newest first. It reports whether there are more.
+func Read(ctx context.Context, client gcclient.CleanupRecordsGetter, q Query) (found []v1alpha1.CleanupRecord, more bool, err error) {
+	selector := q.Fields.String()
+	if !q.Since.IsZero() {
+		since := fields.OneTermEqualSelector(gc.FieldSince, q.Since.UTC().Format(time.RFC3339Nano)).String()
+		selector = strings.TrimPrefix(selector+","+since, ",")
+	}
+	for options := (metav1.ListOptions{FieldSelector: selector, Limit: perPage}); ; {
+		page, err := client.CleanupRecords(q.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, false, fmt.Errorf("listing cleanuprecords %s: %w", gc.InNamespace(q.Namespace), err)
+		}
+		for i := range page.Items {
+			if q.Limit > 0 && len(found) == q.Limit {
+				return found, true, nil
+			}
+			found = append(found, page.Items[i])
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return found, false, nil
+		}
+	}
+}
+
+// Print explains a record.
+func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
+	s := &r.Status
+	output.Heading(w, "%s/%s in namespace %s: Deleted (%s)", s.Object.Resource, s.Object.Name, r.Namespace, s.Reason)
+	by := local.PolicyName(s.Policy.Kind, s.Policy.Name)
+	if s.Policy.Rule != "" {
+		by += ", rule " + s.Policy.Rule
+	}
+	output.PrintLine(w, "", fmt.Sprintf("Winnow deleted it at %s, by %s.", at(s.DeletionTime.Time, now), by))
+	if s.AnswerLost {
+		output.PrintLine(w, "", "The answer of the API server was lost. Somebody else may have deleted the object at the same time.")
+	}
+	fmt.Fprintln(w)
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "  %-11s %s\n", name, output.OneLine(text))
+		}
+	}
+	if s.Since != nil {
+		outcome := ""
+		if s.Outcome != "" {
+			outcome = ", " + string(s.Outcome)
+		}
+		line(gc.TriggerOf(gc.After(s.After)).Since, at(s.Since.Time, now)+outcome)
+	}
+	if s.DueTime != nil {
+		line("Due", at(s.DueTime.Time, now)+", deleted "+Lateness(s)+" later")
+	}
+	line("Generation", fmt.Sprintf("%d of the policy", s.Policy.Generation))
+	if s.Owner != nil {
+		line("Controller", Owner(s))
+	}
+	line("Deleted as", s.ServiceAccountName)
+	if s.ApprovedHold != "" {
+		line("Approved", "it waited under the hold "+s.ApprovedHold+", which somebody approved")
+	}
+	line("UID", string(s.Object.UID))
+}
+
+func at(t, now time.Time) string {
+	return fmt.Sprintf("%s (%s)", t.UTC().Format(time.RFC3339), output.When(t, now))
+}
+
+// Lateness formats how late an object was deleted. Below a second it has milliseconds.
+func Lateness(s *v1alpha1.CleanupRecordStatus) string {
+	switch {
+	case s.Lateness == nil:
+		return "-"
+	case s.Lateness.Duration < time.Second:
+		return s.Lateness.Round(time.Millisecond).String()
+	}
+	return duration.HumanDuration(s.Lateness.Duration)
+}
+
+// Owner names the controller of a deleted object.
+func Owner(s *v1alpha1.CleanupRecordStatus) string {
+	if s.Owner == nil {
+		return "-"
+	}
+	return s.Owner.Kind + "/" + s.Owner.Name
+}
