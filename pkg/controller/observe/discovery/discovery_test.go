@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
@@ -148,10 +149,11 @@ func (w *world) run() {
 	watching := func(c interface{ Actions() []clienttesting.Action }) bool {
 		return slices.ContainsFunc(c.Actions(), func(a clienttesting.Action) bool { return a.GetVerb() == "watch" })
 	}
-	for end := time.Now().Add(waitMost); !watching(w.own) || !watching(w.definitions); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Fatal("it does not watch")
-		}
+	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, waitMost, true, func(context.Context) (bool, error) {
+		return watching(w.own) && watching(w.definitions), nil
+	})
+	if err != nil {
+		w.t.Fatalf("it does not watch: %v", err)
 	}
 }
 
