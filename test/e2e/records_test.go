@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/write/records"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
@@ -38,36 +37,34 @@ func recorded(ctx context.Context, ns string) ([]string, error) {
 	}
 }
 
-// accepted returns the objects of a namespace whose DELETE the API server accepted, sorted, and those that were accepted before a time.
-func accepted(t *testing.T, ns string, before time.Time) (all, earlier []string) {
+// accepted returns the objects of a namespace whose DELETE the API server accepted, sorted, and those that have a record for certain.
+func accepted(t *testing.T, ns string, losses []loss) (all, certain []string) {
 	t.Helper()
 	for _, d := range deletions(t, ns) {
 		if d.ResponseStatus != nil && d.ResponseStatus.Code >= 300 {
 			continue
 		}
 		all = append(all, d.object)
-		if d.StageTimestamp.Time.Before(before) {
-			earlier = append(earlier, d.object)
+		at := d.StageTimestamp.Time
+		if !slices.ContainsFunc(losses, func(l loss) bool { return at.After(l.from) && at.Before(l.until) }) {
+			certain = append(certain, d.object)
 		}
 	}
 	slices.Sort(all)
-	slices.Sort(earlier)
-	return all, earlier
+	slices.Sort(certain)
+	return all, certain
 }
 
 // TestRecordsOutliveLeaders: each accepted DELETE in the audit log has exactly one record. A leader that ends by SIGTERM in the middle of
 // its deletions loses none, and one that is killed loses at most those of the last five seconds.
 func TestRecordsOutliveLeaders(t *testing.T) {
-	for name, end := range map[string]func(r *winnow.Replica) (lost time.Duration){
-		"SIGTERM": func(r *winnow.Replica) time.Duration {
+	for name, end := range map[string]func(r *winnow.Replica) []loss{
+		"SIGTERM": func(r *winnow.Replica) []loss {
 			must(t, r.Stop())
 			must(t, r.Start(whole))
-			return 0
+			return nil
 		},
-		"SIGKILL": func(r *winnow.Replica) time.Duration {
-			kill(t, r)
-			return records.LostAtMost
-		},
+		"SIGKILL": func(r *winnow.Replica) []loss { return []loss{killLosing(t, r)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			const jobs, over, lead = 600, 20 * time.Second, 15 * time.Second
@@ -80,35 +77,14 @@ func TestRecordsOutliveLeaders(t *testing.T) {
 			after := fmt.Sprintf("%ds", int((time.Since(first) + lead).Seconds()))
 			createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl(v1alpha1.TTL(after))})
 			eventually(t, func(context.Context) string {
-				if all, _ := accepted(t, ns, time.Time{}); len(all) < jobs*2/3 {
-					return fmt.Sprintf("%d Jobs are deleted", len(all))
+				if deleted := deletions(t, ns); len(deleted) < jobs*2/3 {
+					return fmt.Sprintf("%d Jobs are deleted", len(deleted))
 				}
 				return ""
 			})
-			r, ended := leader(t), time.Now()
-			lost := end(r)
+			losses := end(leader(t))
 			waitJobs(t, ns, 0)
-			eventually(t, func(ctx context.Context) string {
-				got, err := recorded(ctx, ns)
-				if err != nil {
-					return err.Error()
-				}
-				all, before := accepted(t, ns, ended.Add(-lost))
-				if lost == 0 {
-					before = all
-				}
-				if unique := slices.Compact(slices.Clone(got)); len(unique) < len(got) {
-					t.Fatalf("%d records of %d objects", len(got), len(unique))
-				}
-				if more := without(got, all); len(more) > 0 {
-					return fmt.Sprintf("records of objects whose DELETE was not accepted: %q", more)
-				}
-				if missing := without(before, got); len(missing) > 0 {
-					return fmt.Sprintf("%d records of %d deletions, %d of them certain; missing: %q", len(got), len(all), len(before), missing)
-				}
-				t.Logf("%d records of %d deletions, %d of them certain", len(got), len(all), len(before))
-				return ""
-			})
+			expectRecords(t, ns, losses...)
 		})
 	}
 }
