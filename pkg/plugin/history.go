@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,9 +135,7 @@ func (o *historyOptions) query(args []string, now time.Time) (records.Query, err
 }
 
 func (o *historyOptions) print(namespace string, found []v1alpha1.CleanupRecord) error {
-	slices.SortStableFunc(found, func(a, b v1alpha1.CleanupRecord) int {
-		return cmp.Or(b.Status.DeletionTime.Compare(a.Status.DeletionTime.Time), cmp.Compare(a.Namespace, b.Namespace))
-	})
+	records.SortNewest(found)
 	list := &v1alpha1.CleanupRecordList{Items: found}
 	list.APIVersion, list.Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupRecordList"
 	for i := range list.Items {

@@ -70,14 +70,18 @@ func TestTenants(t *testing.T) {
 			p.shows("#explanation", "cup/of-"+mine)
 			p.section("policies")
 			p.shows("#policy-list", "cup/of-"+mine)
+			p.section("history")
+			p.shows("#history-found", "Nothing was deleted")
 			p.section("editor")
 			p.shows("#preview", "Policy defaults in namespace "+mine)
+			p.section("history")
 			if text := eval[string](p, "document.body.innerText"); strings.Contains(text, theirs) {
 				t.Errorf("%s sees something of %s: %s", mine, theirs, text)
 			}
 			for _, elsewhere := range []string{theirs, ""} {
 				p.choose("namespace", elsewhere)
 				p.shows("#failure", "you may not list them: kubectl auth can-i list cleanupcandidates.gc.winnow.dev")
+				p.shows("#history-found", "cleanuprecords")
 				picture(p, "tenant-"+mine)
 			}
 			p.choose("namespace", "x/../y")
@@ -185,6 +189,9 @@ func TestScreenReader(t *testing.T) {
 	p.do(chromedp.Click[chromedp.CSS]("#policies button.primary"))
 	p.expectNames("dialog")
 	p.press(kb.Escape)
+	p.section("history")
+	p.shows("#history-found", "1 object,")
+	p.expectNames("history")
 	p.section("editor")
 	p.shows("#preview", "would delete")
 	p.expectNames("editor")

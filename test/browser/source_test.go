@@ -6,6 +6,7 @@ package browser
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,6 +62,14 @@ func (s *source) Policies(context.Context, string) ([]ui.Policy, []string, error
 			ID: s.text, Why: s.text, Approver: s.text,
 		}},
 	}}, []string{s.text}, nil
+}
+
+func (s *source) Records(context.Context, string, time.Time) (ui.History, error) {
+	s.calls.Add(1)
+	return ui.History{Notes: []string{s.text}, Records: []ui.Record{{
+		Time: metav1.Now(), Namespace: s.text, Resource: s.text, Name: s.text, UID: s.text, Policy: s.text, Rule: s.text, Reason: s.text, Late: s.text,
+		Owner: s.text, Account: s.text,
+	}}}, nil
 }
 
 func (s *source) Approve(context.Context, types.NamespacedName, []string) error {

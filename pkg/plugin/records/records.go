@@ -5,9 +5,11 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +60,13 @@ func Read(ctx context.Context, client gcclient.CleanupRecordsGetter, q Query) (f
 			return found, false, nil
 		}
 	}
+}
+
+// SortNewest sorts records of any namespaces, the newest first.
+func SortNewest(found []v1alpha1.CleanupRecord) {
+	slices.SortStableFunc(found, func(a, b v1alpha1.CleanupRecord) int {
+		return cmp.Or(b.Status.DeletionTime.Compare(a.Status.DeletionTime.Time), cmp.Compare(a.Namespace, b.Namespace))
+	})
 }
 
 // Print explains a record.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -29,14 +30,32 @@ func (w warnings) HandleWarningHeader(code int, _, text string) {
 
 // Collecting returns a cluster whose warnings are collected.
 func (s *Session) Collecting() (*local.Cluster, *Collected, error) {
+	config, said, err := s.collecting()
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := local.New(config)
+	return cluster, said, err
+}
+
+// CollectingWinnow is like Winnow, but collects the warnings instead of printing them.
+func (s *Session) CollectingWinnow() (gcclient.GcV1alpha1Interface, *Collected, error) {
+	config, said, err := s.collecting()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := gcclient.NewForConfig(config)
+	return client, said, err
+}
+
+func (s *Session) collecting() (*rest.Config, *Collected, error) {
 	config, err := s.Flags.ToRESTConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	lines := &Collected{}
-	config.WarningHandler = lines
-	cluster, err := local.New(config)
-	return cluster, lines, err
+	said := &Collected{}
+	config.WarningHandler = said
+	return config, said, nil
 }
 
 // Collected are warnings that are printed later. The texts may be read while no request is under way.

@@ -31,6 +31,7 @@ func (a *api) register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/candidates", answer(a.candidates))
 	mux.HandleFunc("GET /api/explanation", answer(a.explanation))
 	mux.HandleFunc("GET /api/policies", answer(a.policies))
+	mux.HandleFunc("GET /api/records", answer(a.records))
 	mux.HandleFunc("POST /api/preview", answer(a.preview))
 	mux.HandleFunc("POST /api/approve", answer(a.approve))
 }
@@ -150,6 +151,15 @@ func (a *api) policies(r *http.Request) (any, error) {
 			fmt.Sprintf("There are %d policies. Only %d of them are shown: choose a namespace.", len(all), policiesMost))
 	}
 	return out, nil
+}
+
+// records answers with what was deleted in so many seconds before now.
+func (a *api) records(r *http.Request) (any, error) {
+	within, err := number(r, "within")
+	if err != nil {
+		return nil, err
+	}
+	return a.source.Records(r.Context(), r.FormValue("namespace"), time.Now().Add(-time.Duration(within)*time.Second))
 }
 
 func (a *api) preview(r *http.Request) (any, error) {

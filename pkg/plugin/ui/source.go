@@ -7,6 +7,7 @@ package ui
 
 import (
 	"context"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,8 @@ type Source interface {
 	Policies(ctx context.Context, namespace string) (all []Policy, notes []string, err error)
 	// Approve approves these holds of a policy. Without a namespace, it is a cluster policy.
 	Approve(ctx context.Context, policy types.NamespacedName, ids []string) error
+	// Records returns what Winnow deleted since a time in a namespace, or with "" in all, the newest first.
+	Records(ctx context.Context, namespace string, since time.Time) (History, error)
 	// Preview says what a CleanupPolicy, as YAML, would delete. One without a namespace counts as one of the given namespace.
 	Preview(ctx context.Context, namespace, text string) (Preview, error)
 }
@@ -88,6 +91,31 @@ type Hold struct {
 	Since     *metav1.Time `json:"since,omitempty"`
 	// Approver is the other policy that must approve, if it is not this one.
 	Approver string `json:"approver,omitempty"`
+}
+
+// History is what Winnow deleted.
+type History struct {
+	Records []Record `json:"records"`
+	// Notes say what is hidden from the caller, or missing.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Record is of an object that Winnow deleted.
+type Record struct {
+	Time      metav1.Time `json:"time"`
+	Namespace string      `json:"namespace"`
+	Resource  string      `json:"resource"`
+	Name      string      `json:"name"`
+	UID       string      `json:"uid"`
+	Policy    string      `json:"policy"`
+	Rule      string      `json:"rule,omitempty"`
+	Reason    string      `json:"reason"`
+	// Late is how long after its due time the object was deleted; "-" if that is not known.
+	Late    string `json:"late"`
+	Owner   string `json:"owner"`
+	Account string `json:"account,omitempty"`
+	// AnswerLost says that somebody else may have deleted the object at the same time.
+	AnswerLost bool `json:"answerLost,omitempty"`
 }
 
 // Preview is what a policy would delete, or what is wrong with it.

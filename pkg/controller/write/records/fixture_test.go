@@ -43,7 +43,7 @@ var (
 
 // store is an API server that has only chunks, with resource versions and preconditions.
 type store struct {
-	*testing.T
+	testing.TB
 	Config
 	mu      sync.Mutex
 	version int
@@ -74,13 +74,13 @@ func (s *store) namespaces(from string) ([]string, error) {
 	return slices.DeleteFunc(sets.List(names), func(name string) bool { return name < from }), nil
 }
 
-func newStore(t *testing.T) *store {
+func newStore(t testing.TB) *store {
 	register() // Counters that are not registered do not count.
 	metrics.Records.Reset()
 	metrics.RecordWrites.Reset()
 	none := func(string) error { return nil }
 	s := &store{
-		T: t, objects: map[string]*unstructured.Unstructured{}, before: none, after: none, clock: clocktesting.NewFakeClock(now), uid: "ns-1",
+		TB: t, objects: map[string]*unstructured.Unstructured{}, before: none, after: none, clock: clocktesting.NewFakeClock(now), uid: "ns-1",
 	}
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{Resource: "RecordChunkList"})
 	client.PrependReactor("*", "*", s.react)

@@ -6,9 +6,10 @@ import { aborted, get } from "./api.js";
 import * as overview from "./overview.js";
 import * as candidates from "./candidates.js";
 import * as policies from "./policies.js";
+import * as history from "./history.js";
 import * as editor from "./editor.js";
 
-const views = { overview, candidates, policies, editor };
+const views = { overview, candidates, policies, history, editor };
 let place;
 let namespace = "";
 let again = 30; // seconds until the page reads again
@@ -60,6 +61,7 @@ function show(all, own) {
   overview.show(all);
   candidates.show(all, namespace);
   policies.show(own);
+  history.show(namespace);
   set($("count-candidates"), number(all.total));
   set($("count-policies"), own.waiting ? `${number(own.waiting)} waiting` : number(own.total));
   $("count-policies").classList.toggle("attention", own.waiting > 0);
@@ -96,6 +98,7 @@ async function start() {
   policies.prepare({ refresh: () => refresh(0), edit: (text) => { editor.load(text); location.hash = "#editor"; } });
   candidates.prepare();
   overview.prepare();
+  history.prepare();
   try {
     place = await get("place", {});
   } catch (error) {

@@ -1,0 +1,64 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import { $, h, plural, set, table, when } from "./dom.js";
+import { aborted, get } from "./api.js";
+
+let namespace = "";
+let stale = true; // The records are read when somebody looks at them.
+let reading;
+let records = [];
+
+export function prepare() {
+  $("history-search").addEventListener("input", render);
+  $("history-within").addEventListener("change", load);
+}
+
+export function enter() { if (stale) load(); }
+
+// show reads again what people look at.
+export function show(of) {
+  namespace = of;
+  stale = true;
+  if (!$("history").hidden) load();
+}
+
+async function load() {
+  reading?.abort();
+  const mine = (reading = new AbortController());
+  try {
+    const answer = await get("records", { namespace, within: $("history-within").value }, mine.signal);
+    records = answer.records ?? [];
+    stale = false;
+    notes(answer.notes ?? []);
+    render();
+  } catch (error) {
+    if (aborted(error)) return;
+    records = [];
+    notes([]);
+    render();
+    set($("history-found"), error.message);
+  }
+}
+
+function notes(all) {
+  set($("history-notes"), all.map((note) => h("li", {}, note)));
+  $("history-notes").hidden = all.length === 0;
+}
+
+const contains = (r, text) => [`${r.resource}/${r.name}`, r.namespace, r.policy, r.uid].some((value) => value.toLowerCase().includes(text));
+
+function render() {
+  const text = $("history-search").value.trim().toLowerCase();
+  const found = records.filter((r) => contains(r, text));
+  const none = records.length === 0 ? "Nothing was deleted here in that time." : "No deleted objects match.";
+  set($("history-found"), found.length === 0 ? none : `${plural(found.length, "object")}, the last to go first`);
+  set($("history-table"), found.length > 0 && table("Deleted objects",
+    ["Object", "Namespace", "Deleted", "Decided by", "Reason", "Late", "Controller", "Deleted as"], found.map(row)));
+}
+
+const row = (r) => [
+  [`${r.resource}/${r.name}`, h("small", {}, ` ${r.uid}`)], r.namespace,
+  h("time", { datetime: r.time, title: r.time }, when(Date.parse(r.time) / 1000)),
+  r.policy + (r.rule ? `, rule ${r.rule}` : ""), r.reason + (r.answerLost ? " (the answer was lost)" : ""), r.late, r.owner, r.account || "Winnow",
+];

@@ -1,0 +1,70 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/records"
+	"github.com/winnow-dev/winnow/pkg/plugin/ui"
+)
+
+// recordsMost is how many records the page reads. A browser does not stay fluid with many more.
+const recordsMost = 1000
+
+// Records implements ui.Source.
+func (s *uiSource) Records(ctx context.Context, namespace string, since time.Time) (ui.History, error) {
+	if err := checkNamespace(namespace); err != nil {
+		return ui.History{}, err
+	}
+	cluster, err := s.Cluster()
+	if err != nil {
+		return ui.History{}, err
+	}
+	installed, err := cluster.Installed(ctx)
+	switch {
+	case err != nil:
+		return ui.History{}, fmt.Errorf("asking for the API of Winnow: %w", err)
+	case !installed:
+		return ui.History{Notes: []string{"There is no Winnow in this cluster, so it has deleted nothing."}}, nil
+	}
+	client, said, err := s.CollectingWinnow()
+	if err != nil {
+		return ui.History{}, err
+	}
+	q := records.Query{Namespace: namespace, Fields: fields.Everything(), Since: since, Limit: recordsMost}
+	found, more, err := records.Read(ctx, client, q)
+	if err != nil {
+		return ui.History{}, err
+	}
+	out := ui.History{Notes: said.Few(), Records: []ui.Record{}}
+	if more {
+		out.Notes = append(out.Notes, unread(q.Namespace, found[len(found)-1].Namespace))
+	}
+	records.SortNewest(found)
+	for i := range found {
+		r := &found[i].Status
+		out.Records = append(out.Records, ui.Record{
+			Time: r.DeletionTime, Namespace: found[i].Namespace, Resource: r.Object.Resource, Name: r.Object.Name, UID: string(r.Object.UID),
+			Policy: local.PolicyName(r.Policy.Kind, r.Policy.Name), Rule: r.Policy.Rule, Reason: r.Reason, Late: records.Lateness(r),
+			Owner: records.Owner(r), Account: r.ServiceAccountName, AnswerLost: r.AnswerLost,
+		})
+	}
+	return out, nil
+}
+
+// unread says which records are not read. The server has those of one namespace after the other, the newest of each first.
+func unread(namespace, last string) string {
+	if namespace == "" {
+		return fmt.Sprintf("There are more than %d records, and these are of namespaces up to %s only: choose a namespace, or a shorter time.",
+			recordsMost, last)
+	}
+	return fmt.Sprintf("There are more than %d records, and these are the newest: for all of them, use kubectl winnow history -n %s --limit 0.",
+		recordsMost, namespace)
+}
