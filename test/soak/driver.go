@@ -211,7 +211,11 @@ func (d *driver) meddle(ctx context.Context, r *rand.Rand, o metav1.Object) (gon
 		6: `"example.com/seen":"` + fmt.Sprint(r.Uint32()) + `"`,
 		7: `"gc.winnow.dev/keep-until":"` + time.Now().Add(time.Duration(r.IntN(10))*time.Second).UTC().Format(time.RFC3339) + `"`,
 	}[r.IntN(8)]
-	patch := []byte(`{"metadata":{"annotations":{` + annotation + `}}}`)
+	metadata := `"annotations":{` + annotation + `}`
+	if r.IntN(5) == 0 {
+		metadata = `"labels":{"archived":"true"}`
+	}
+	patch := []byte(`{"metadata":{` + metadata + `}}`)
 	err = d.write(ctx, func(ctx context.Context) (metav1.Object, error) {
 		if isPod {
 			return d.kube.CoreV1().Pods(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})

@@ -32,6 +32,9 @@ const (
 	boundLabel        = "soak.winnow.dev/bound"
 )
 
+// isArchived is an expression that the model knows. The driver labels objects like this, as an archiver would.
+const isArchived = "object.metadata.?labels[?'archived'].orValue('') == 'true'"
+
 // churnNamespaces are those whose Jobs, Pods, labels and policies change; of every two, one is under the ceiling at first.
 var churnNamespaces = []string{"soak-0", "soak-1", "soak-2", "soak-3", "soak-4", "soak-5", "soak-6", "soak-7"}
 
@@ -156,6 +159,14 @@ func randomSpec(r *rand.Rand) v1alpha1.CleanupPolicySpec {
 		expression := pick(r, "object.metadata.name.endsWith('1')", "object.metadata.labels.app == 'x'", "!has(object.metadata.labels.run)")
 		spec.Rules = append(spec.Rules, v1alpha1.CleanupRule{
 			Name: "conditional", TTL: ttl(), MatchConditions: []v1alpha1.MatchCondition{{Name: "c", Expression: expression}},
+		})
+	}
+	if r.IntN(4) == 0 {
+		spec.Rules = append(spec.Rules, v1alpha1.CleanupRule{
+			Name: "waits", TTL: ttl(), WaitFor: &v1alpha1.WaitFor{
+				Expression: isArchived, AtMost: ptr(pick[v1alpha1.TTL](r, "2s", "6s", "7d")),
+				OnTimeout: pick(r, v1alpha1.WaitTimeoutDelete, v1alpha1.WaitTimeoutKeep),
+			},
 		})
 	}
 	if r.IntN(4) == 0 {
