@@ -67,7 +67,7 @@ func (s *source) Policies(context.Context, string) ([]ui.Policy, []string, error
 func (s *source) Records(context.Context, string, time.Time) (ui.History, error) {
 	s.calls.Add(1)
 	return ui.History{Notes: []string{s.text}, Records: []ui.Record{{
-		Time: metav1.Now(), Namespace: s.text, Resource: s.text, Name: s.text, UID: s.text, Policy: s.text, Rule: s.text, Reason: s.text, Late: s.text,
+		Time: metav1.NowMicro(), Namespace: s.text, Resource: s.text, Name: s.text, UID: s.text, Policy: s.text, Rule: s.text, Reason: s.text, Late: s.text,
 		Owner: s.text, Account: s.text,
 	}}}, nil
 }

@@ -102,14 +102,14 @@ type History struct {
 
 // Record is of an object that Winnow deleted.
 type Record struct {
-	Time      metav1.Time `json:"time"`
-	Namespace string      `json:"namespace"`
-	Resource  string      `json:"resource"`
-	Name      string      `json:"name"`
-	UID       string      `json:"uid"`
-	Policy    string      `json:"policy"`
-	Rule      string      `json:"rule,omitempty"`
-	Reason    string      `json:"reason"`
+	Time      metav1.MicroTime `json:"time"`
+	Namespace string           `json:"namespace"`
+	Resource  string           `json:"resource"`
+	Name      string           `json:"name"`
+	UID       string           `json:"uid"`
+	Policy    string           `json:"policy"`
+	Rule      string           `json:"rule,omitempty"`
+	Reason    string           `json:"reason"`
 	// Late is how long after its due time the object was deleted; "-" if that is not known.
 	Late    string `json:"late"`
 	Owner   string `json:"owner"`
