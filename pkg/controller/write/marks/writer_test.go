@@ -145,7 +145,7 @@ func TestNotServed(t *testing.T) {
 	})
 }
 
-// TestFailure: a failed write is tried again, and is logged once a minute.
+// TestFailure: a failed write is tried again, and is logged once a minute for each namespace.
 func TestFailure(t *testing.T) {
 	bubble(t, func(o *fixture) {
 		o.answers(func(string) error {
@@ -157,7 +157,7 @@ func TestFailure(t *testing.T) {
 		if got := len(o.after(3*time.Minute - time.Second)); got != 36 {
 			o.Errorf("%d writes in three minutes", got)
 		}
-		if logs := o.logs.String(); strings.Count(logs, "RBAC says no") != 3 || strings.Count(logs, "\n") != 3 {
+		if logs := o.logs.String(); strings.Count(logs, `"a/marks-0"`) != 3 || strings.Count(logs, `"b/marks-0"`) != 3 || strings.Count(logs, "\n") != 6 {
 			o.Errorf("logs: %s", logs)
 		}
 		o.answers(func(string) error { return nil })
