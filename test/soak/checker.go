@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +32,9 @@ const (
 	// checkMost is how long DELETEs are checked before the audit log is read again. The checker may fall behind if many DELETEs need separate
 	// recomputations. The history must not, because it says which objects are gone.
 	checkMost = 2 * time.Second
+	// behindMost is how long DELETEs may wait to be checked until nothing is created any more. Each recomputation takes the longer the more
+	// objects there are, so a busy machine would fall behind ever more.
+	behindMost = time.Minute
 	// faultsMost is how many faults are reported.
 	faultsMost = 20
 )
@@ -52,6 +56,7 @@ type checker struct {
 	lock    sync.Mutex
 	tail    *cluster.AuditTail
 	pending []deletion
+	behind  atomic.Bool             // whether what is pending has waited for longer than behindMost
 	done    map[types.UID]time.Time // when Winnow was answered that it has deleted this
 	faults  []string
 	known   []string // what the history has of the objects that count for each fault
@@ -101,6 +106,7 @@ func (c *checker) run(ctx context.Context) {
 		if len(c.pending) > 0 && c.pending[0].at.Before(past) {
 			past = c.pending[0].at
 		}
+		c.behind.Store(now.Sub(past) > behindMost)
 		past = past.Add(-lags[len(lags)-1] - 2*checkLag)
 		c.history.forget(past)
 		maps.DeleteFunc(c.done, func(_ types.UID, at time.Time) bool { return at.Before(past) })

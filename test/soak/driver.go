@@ -45,6 +45,8 @@ type driver struct {
 	history *history
 	// gate is closed while the API server is down: whatever it answered to before is known.
 	gate sync.RWMutex
+	// checkedLate reports whether the checker is so far behind that nothing may be created meanwhile.
+	checkedLate func() bool
 
 	created, finished, extended, tooLate, deleted, pods, scheduled, collected atomic.Int64
 }
@@ -63,6 +65,9 @@ func (d *driver) run(whole context.Context, r *rand.Rand, prefix string) error {
 	}
 	begin(d.collect)
 	for i := 0; poll.Pause(ctx, pace) == nil; i++ {
+		if d.checkedLate() {
+			continue
+		}
 		namespace, n := churnNamespaces[r.IntN(len(churnNamespaces))], 1
 		if r.IntN(burstOdds) == 0 {
 			n = burstSize

@@ -94,6 +94,7 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	w.machines = &definitions{driver: w.driver, governor: w.governor, client: client}
 	w.contents = &contents{driver: w.driver, governor: w.governor, client: client, uses: w.uses}
 	w.checker = newChecker(w.cluster, w.history, w.uses)
+	w.driver.checkedLate = w.checker.behind.Load
 	return errors.Join(w.populate(ctx), w.machines.begin(ctx), w.contents.begin(ctx))
 }
 
