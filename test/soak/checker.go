@@ -248,11 +248,12 @@ func (c *checker) checkOne(d deletion, answers map[types.UID]oracle.Answer, vers
 	}
 }
 
-// views are those in which a DELETE may be right, from the one that lags least.
-func views() (out []view) {
+// views are those in which a DELETE in a namespace may be right, from the one that lags least.
+func views(namespace string) (out []view) {
 	for _, lag := range lags {
 		for _, annotated := range []bool{false, true} {
-			out = append(out, view{lag: lag, annotated: annotated}, view{lag: lag, first: true, annotated: annotated})
+			out = append(out, view{lag: lag, annotated: annotated}, view{lag: lag, first: true, annotated: annotated},
+				view{lag: lag, annotated: annotated, fewest: namespace})
 			if lag > 0 && lag <= underWay {
 				out = append(out, view{lag: lag, annotated: annotated, earlier: lag})
 			}
@@ -275,7 +276,7 @@ func (c *checker) accepted(d deletion) bool {
 func (c *checker) checkAlone(d deletion, fact *lifecycle.Fact) {
 	changes := c.history.inForce(d.at)
 	var answers []oracle.Answer // by the newest view
-	for _, v := range views() {
+	for _, v := range views(fact.Namespace) {
 		for _, change := range changes {
 			w := c.history.world(d.at, change, v)
 			w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool {

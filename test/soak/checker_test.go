@@ -210,6 +210,18 @@ func TestChecker(t *testing.T) {
 			p.crowd(3)
 			p.delete(6, "job-0", 1)
 		}, ""},
+		"within the capacity of a suspended policy": {func(p *play) {
+			p.suspendedUnderCeiling()
+			p.job("newer", 7)
+			p.delete(6, "job-2", 1)
+		}, ""},
+		"within it by what was seen": {func(p *play) {
+			p.suspendedUnderCeiling()
+			p.job("newer", 4, running)
+			p.write(5.2, "newer", func(f *lifecycle.Fact) { f.Finished, f.FinishedAt = true, at(5.2) })
+			p.delete(6, "job-2", 1)
+		}, ""},
+		"above it": {func(p *play) { p.suspendedUnderCeiling(); p.delete(6, "job-1", 1) }, "Suspended"},
 		"two for one over it": {func(p *play) {
 			p.policy(-9, never())
 			p.clusterPolicy(-8, ceiling(2))
@@ -346,6 +358,15 @@ func (p *play) annotatedUnderCeiling() {
 	for i, ttl := range []string{"never", "19s", "1h"} {
 		p.job(string(rune('a'+i)), float64(i), func(f *lifecycle.Fact) { f.TTL = &ttl })
 	}
+}
+
+// suspendedUnderCeiling are three Jobs under a ceiling of none, all but the last of which are above the capacity of a suspended policy.
+func (p *play) suspendedUnderCeiling() {
+	spec := limit(&gc.Capacity{MaxObjects: ptr(int64(1))})
+	spec.Suspend = true
+	p.policy(-9, spec)
+	p.clusterPolicy(-8, ceiling(0))
+	p.crowd(3)
 }
 
 // crowd are Jobs that finish one after the other.

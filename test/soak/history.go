@@ -259,6 +259,9 @@ type view struct {
 	// annotated takes states that annotations keep before others. A ceiling deletes objects that annotations keep after everything else of
 	// their namespace, so these states explain the deletion of such an object best.
 	annotated bool
+	// fewest is a namespace in which as few objects as possible count, unlike elsewhere; empty for none. What is above the capacity of a
+	// suspended policy is held, and no ceiling deletes it in its place. So a ceiling may delete an object because fewer counted.
+	fewest string
 	// earlier is how much earlier the decision was made.
 	earlier time.Duration
 }
@@ -277,7 +280,7 @@ func (h *history) world(now time.Time, c change, v view) *oracle.World {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	for _, o := range h.objects {
-		if f := most(o.states.possible(now, v.lag), v.first, v.counts); f != nil && f.Namespace != residentNamespace {
+		if f := most(o.states.possible(now, v.lag), v.first, v.scoreIn(o.namespace)); f != nil && f.Namespace != residentNamespace {
 			w.Objects = append(w.Objects, f)
 		}
 	}
@@ -287,7 +290,11 @@ func (h *history) world(now time.Time, c change, v view) *oracle.World {
 		}
 	}
 	for namespace, t := range h.quotas {
-		if allows := most(t.possible(now, v.lag), v.first, func(n int64) int { return -int(n) }); allows != noQuota && len(t) > 0 {
+		little := func(n int64) int { return -int(n) }
+		if namespace == v.fewest {
+			little = func(n int64) int { return int(n) }
+		}
+		if allows := most(t.possible(now, v.lag), v.first, little); allows != noQuota && len(t) > 0 {
 			w.Quotas = append(w.Quotas, quotaOf(namespace, allows))
 		}
 	}
@@ -382,6 +389,14 @@ func most[T any](of []T, first bool, score func(T) int) (out T) {
 		}
 	}
 	return out
+}
+
+// scoreIn orders the facts of a namespace by which of them the view takes.
+func (v view) scoreIn(namespace string) func(*lifecycle.Fact) int {
+	if namespace == v.fewest {
+		return func(f *lifecycle.Fact) int { return -v.counts(f) }
+	}
+	return v.counts
 }
 
 // counts orders facts by how much they speak for the deletion of others.
