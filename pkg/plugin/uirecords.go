@@ -65,6 +65,6 @@ func unread(namespace, last string) string {
 		return fmt.Sprintf("There are more than %d records, and these are of namespaces up to %s only: choose a namespace, or a shorter time.",
 			recordsMost, last)
 	}
-	return fmt.Sprintf("There are more than %d records, and these are the newest: for all of them, use kubectl winnow history -n %s --limit 0.",
+	return fmt.Sprintf("There are more than %d records, and these are the newest: for all, use kubectl winnow history -n %s --limit 0.",
 		recordsMost, namespace)
 }

@@ -104,6 +104,7 @@ func isLoopback(host string) bool {
 // config returns what the flags say.
 func (o *NotifyOptions) config() notify.Config {
 	return notify.Config{
-		URL: o.URL, SourcePrefix: o.SourcePrefix, CAFile: o.CAFile, TokenFile: o.TokenFile, ClientCertFile: o.ClientCertFile, ClientKeyFile: o.ClientKeyFile,
+		URL: o.URL, SourcePrefix: o.SourcePrefix, CAFile: o.CAFile, TokenFile: o.TokenFile,
+		ClientCertFile: o.ClientCertFile, ClientKeyFile: o.ClientKeyFile,
 	}
 }

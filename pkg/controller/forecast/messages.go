@@ -82,9 +82,14 @@ func (a *account) lines() []string {
 			gone = append(gone, due)
 		}
 	}
-	lines := slices.Concat(
-		a.gone(gone), a.held(held), a.waiting(waiting), a.stillWaiting(), a.shown(shown), a.others(others), a.deadlines(deadlines), a.ofOtherResources(),
-	)
+	return a.always(slices.Concat(
+		a.gone(gone), a.held(held), a.waiting(waiting), a.stillWaiting(), a.shown(shown), a.others(others), a.deadlines(deadlines),
+		a.ofOtherResources(),
+	))
+}
+
+// always adds to the lines about due objects what is said in any case, and what is said if there are none.
+func (a *account) always(lines []string) []string {
 	if len(lines) == 0 {
 		lines = a.approved()
 	}

@@ -41,8 +41,8 @@ type Decision struct {
 	Reason Reason
 	// Detail explains the reason in messages; often empty.
 	Detail string
-	// At is when the object became or becomes due, or if a wait for something is over, when it ended; zero if that is never, or not known. With
-	// SetDeadline and HoldDeadline, it is when the new deadline ends the object.
+	// At is when the object became or becomes due, or if a wait for something is over, when it ended; zero if that is never, or not known.
+	// With SetDeadline and HoldDeadline, it is when the new deadline ends the object.
 	At time.Time
 	// PassesAt is when the policies decide instead of a ceiling, because the object is then due without the ceiling; zero if that is never, or
 	// no ceiling decides.

@@ -161,19 +161,8 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open openChunk, first []
 		w.open.Remove(k)
 		return err
 	}
-	known := sets.New(uids(before)...)
-	all, added, upTo := before, 0, uint64(0)
-	for i := range first {
-		if uid := first[i].Object.UID; !open.known.Has(uid) && !known.Has(uid) {
-			if len(all) >= w.perChunk() {
-				break
-			}
-			known.Insert(uid)
-			all, added = append(all, first[i].record), added+1
-		}
-		upTo = first[i].number
-	}
-	if added > 0 {
+	all, upTo := w.fill(before, first, open.known)
+	if added := len(all) - len(before); added > 0 {
 		if err := encode(object, all); err != nil {
 			return fmt.Errorf("%w: %w", errOfNamespace, err)
 		}
@@ -200,6 +189,23 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open openChunk, first []
 	}
 	w.open.Add(k, open)
 	return nil
+}
+
+// fill adds the first pending records that are not known yet to those of a chunk, until the chunk is full. It returns the number of the
+// last pending record that need not be written again.
+func (w *Writer) fill(before []record, first []pending, known sets.Set[types.UID]) (all []record, upTo uint64) {
+	all, here := before, sets.New(uids(before)...)
+	for i := range first {
+		if uid := first[i].Object.UID; !known.Has(uid) && !here.Has(uid) {
+			if len(all) >= w.perChunk() {
+				break
+			}
+			here.Insert(uid)
+			all = append(all, first[i].record)
+		}
+		upTo = first[i].number
+	}
+	return all, upTo
 }
 
 // content reads the chunk that takes the next records. If it is full, has gone or cannot be read, the next one takes them.

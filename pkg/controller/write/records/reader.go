@@ -81,27 +81,11 @@ type found struct {
 
 // visit adds the records of a namespace to the page, and reports whether there is room for more.
 func (p *pager) visit(namespace string) (more bool, err error) {
-	chunks, err := list(p.ctx, p.Metadata, namespace)
-	if apierrors.IsNotFound(err) {
-		err = errUnserved
-	}
+	chunks, err := p.chunksOf(namespace)
 	if err != nil {
 		return false, err
 	}
-	after := p.query.After
-	if namespace == after.Namespace {
-		chunks = slices.DeleteFunc(chunks, func(c chunk) bool { return c.oldest.After(after.Time) })
-	} else {
-		p.page.Missing = append(p.page.Missing, gaps(chunks)...)
-	}
-	// Chunks with unknown times come first, so that no record of them is missed.
-	for i := range chunks {
-		if chunks[i].newest.IsZero() {
-			chunks[i].newest = p.far
-		}
-	}
-	slices.SortStableFunc(chunks, func(a, b chunk) int { return b.newest.Compare(a.newest) })
-	room := p.query.Limit - len(p.page.Items)
+	after, room := p.query.After, p.query.Limit-len(p.page.Items)
 	var all []found // the newest of those that were read, up to one more than there is room for
 	for _, c := range chunks {
 		if c.newest.Before(p.kept) || len(all) > room && c.newest.Before(all[room].DeletionTime.Time) {
@@ -120,6 +104,30 @@ func (p *pager) visit(namespace string) (more bool, err error) {
 		}
 	}
 	return p.take(all, room)
+}
+
+// chunksOf returns the chunks of a namespace that may have records of the page, by their newest record, the newest first.
+func (p *pager) chunksOf(namespace string) ([]chunk, error) {
+	chunks, err := list(p.ctx, p.Metadata, namespace)
+	if apierrors.IsNotFound(err) {
+		err = errUnserved
+	}
+	if err != nil {
+		return nil, err
+	}
+	if after := p.query.After; namespace == after.Namespace {
+		chunks = slices.DeleteFunc(chunks, func(c chunk) bool { return c.oldest.After(after.Time) })
+	} else {
+		p.page.Missing = append(p.page.Missing, gaps(chunks)...)
+	}
+	// Chunks with unknown times come first, so that no record of them is missed.
+	for i := range chunks {
+		if chunks[i].newest.IsZero() {
+			chunks[i].newest = p.far
+		}
+	}
+	slices.SortStableFunc(chunks, func(a, b chunk) int { return b.newest.Compare(a.newest) })
+	return chunks, nil
 }
 
 // take adds records to the page, and reports whether there was room for all. If not, the page ends with the last that fits.

@@ -24,6 +24,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
 )
@@ -68,6 +69,7 @@ func newFixture(t *testing.T, policies ...*testbuilders.PolicyBuilder) *fixture 
 	o.Writer = New(
 		Config{
 			Tracker:  o.Tracker,
+			Reported: func(string, []report.Report) {},
 			Policies: client.GcV1alpha1(),
 			Events:   o.cluster,
 			Clock:    o.clock,

@@ -78,7 +78,7 @@ type Config struct {
 	// Instance names this replica in events.
 	Instance string
 	// Reported is called with the reports on all policies of a namespace, or for "" on the cluster policies, whenever they may have changed.
-	// It must not change them. It may be nil.
+	// It must not change them.
 	Reported func(namespace string, reports []report.Report)
 }
 
@@ -194,9 +194,7 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 		return false
 	}
 	reports := w.Tracker.Reports(ns)
-	if w.Reported != nil {
-		w.Reported(ns, reports)
-	}
+	w.Reported(ns, reports)
 	w.correlator.forget(ns, reports)
 	w.count(ns, reports)
 	done, countsDue, delayed := true, w.countsDue(ns), false
