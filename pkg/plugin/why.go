@@ -114,7 +114,7 @@ func (o *whyOptions) explainGone(ctx context.Context, args []string, notFound er
 	case err != nil:
 		return fmt.Errorf("%w, and Winnow does not say if it deleted it: %w", notFound, err)
 	case len(found) == 0:
-		return fmt.Errorf("%w, and Winnow has no record that it deleted it", notFound)
+		return fmt.Errorf("%w, and there is no record that you may see of its deletion by Winnow", notFound)
 	}
 	if o.format.Name == "" || o.format.Name == "wide" {
 		records.Print(o.Out, &found[0], time.Now())

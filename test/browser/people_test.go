@@ -71,7 +71,7 @@ func TestTenants(t *testing.T) {
 			p.section("policies")
 			p.shows("#policy-list", "cup/of-"+mine)
 			p.section("history")
-			p.shows("#history-found", "Nothing was deleted")
+			p.shows("#history-found", "There are no records")
 			p.section("editor")
 			p.shows("#preview", "Policy defaults in namespace "+mine)
 			p.section("history")

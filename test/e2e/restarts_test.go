@@ -20,9 +20,12 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// overRestarts is how many objects TestDeletionsOverRestarts deletes, and betweenRestarts how many of them between two restarts.
-var overRestarts = flag.Int("over-restarts", 300, "how many objects TestDeletionsOverRestarts deletes")
+var (
+	overRestarts = flag.Int("over-restarts", 300, "how many objects TestDeletionsOverRestarts deletes")
+	restartsSeed = flag.Uint64("restarts-seed", 1, "the seed of what TestDeletionsOverRestarts does")
+)
 
+// betweenRestarts is how many objects are marked between two restarts.
 const betweenRestarts = 60
 
 // The test below stops replicas, so it is not parallel.
@@ -32,7 +35,8 @@ const betweenRestarts = 60
 // the last seconds.
 func TestDeletionsOverRestarts(t *testing.T) {
 	n, ns := *overRestarts, newNamespace(t)
-	r := rand.New(rand.NewPCG(1, uint64(n)))
+	t.Logf("-restarts-seed=%d", *restartsSeed)
+	r := rand.New(rand.NewPCG(*restartsSeed, 0))
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
 		{Name: "waits", TTL: ttl("1s"), WaitFor: archived("7d", v1alpha1.WaitTimeoutDelete)},
 	}})

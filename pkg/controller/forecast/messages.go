@@ -177,11 +177,14 @@ func (a *account) waiting(all []*view.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	wait := waits(all)
+	wait, with := waits(all), ""
 	if a.DryRun {
 		wait = "would wait"
 	}
-	return []string{fmt.Sprintf("%s %s due, and %s until waitFor is true%s", a.count(all), are(all), wait, most(all))}
+	if all[0].Preview { // All are due by the same policy.
+		wait, with = "would wait", fmt.Sprintf(" with mode: %s", gc.ModeEnforce)
+	}
+	return []string{fmt.Sprintf("%s %s due, and %s until waitFor is true%s%s", a.count(all), are(all), wait, with, most(all))}
 }
 
 // stillWaiting describes objects that an earlier change made due, and that this edit of the policy does not release.

@@ -30,8 +30,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
-// requestTimeout bounds one request. After this time the outcome is unknown.
-const requestTimeout = 30 * time.Second
+// RequestTimeout bounds one request. After this time the outcome is unknown.
+const RequestTimeout = 30 * time.Second
 
 // retryAfterMost bounds the Retry-After that the API server, or a webhook, may ask for.
 const retryAfterMost = time.Minute
@@ -68,7 +68,7 @@ type Answer struct {
 
 // Delete sends the DELETE or PATCH of an order, unless the outcome is clear without it.
 func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	var lapsed atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -121,7 +121,7 @@ func comment(o *deletion.Order) string {
 
 // Read gets the newest state of the object of an order. It returns nil without an error if there is no object with this name and UID.
 func (d *Deleter) Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	read, err := factOf(o, d.request(http.MethodGet, o).Do(ctx))
 	if apierrors.IsNotFound(err) {

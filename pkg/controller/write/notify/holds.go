@@ -64,7 +64,7 @@ func (h *holds) lead() {
 func (h *holds) follow(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.until = now.Add(drainFor)
+	h.until = now.Add(DrainFor)
 }
 
 // discard forgets everything. The lock must be held.

@@ -141,10 +141,10 @@ func TestLeading(t *testing.T) {
 	compare()
 	h.follow(testbuilders.Now)
 	h.stale(testbuilders.Now)
-	if h.stale(testbuilders.Now.Add(drainFor-1)) || len(h.offers) != 1 {
+	if h.stale(testbuilders.Now.Add(DrainFor-1)) || len(h.offers) != 1 {
 		t.Error("it does not even try")
 	}
-	if !h.stale(testbuilders.Now.Add(drainFor)) || len(h.offers) > 0 {
+	if !h.stale(testbuilders.Now.Add(DrainFor)) || len(h.offers) > 0 {
 		t.Error("it tells of holds of which only the next leader knows")
 	}
 }

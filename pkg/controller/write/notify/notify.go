@@ -21,8 +21,8 @@ import (
 const (
 	// gatherFor is how long events are gathered before the first of them is sent, so that what happens together comes in few requests.
 	gatherFor = time.Second
-	// drainFor is for how long a replica that ends still tries to send. The server waits longer for the controller.
-	drainFor = 5 * time.Second
+	// DrainFor is for how long a replica that ends still tries to send. The server waits longer for the controller.
+	DrainFor = 5 * time.Second
 )
 
 // Config says where events are sent.
@@ -77,13 +77,13 @@ func (n *Notifier) Lead() { n.holds.lead() }
 // Follow is called after this replica has led. Deletions are still told, and holds for some seconds.
 func (n *Notifier) Follow() { n.holds.follow(n.Clock.Now()) }
 
-// Deleted queues an event for each object that is gone.
+// Deleted queues an event for each object that is gone, unless the answer to its DELETE was lost: somebody else may have deleted it.
 func (n *Notifier) Deleted(gone []deletion.Gone) {
 	if n.URL == "" {
 		return
 	}
 	for i := range gone {
-		if gone[i].Deadline == nil {
+		if gone[i].Deadline == nil && !gone[i].Unanswered {
 			n.queue.add(newDeletionNotice(&gone[i]), n.Clock.Now())
 			n.fill()
 		}
@@ -110,7 +110,7 @@ func (n *Notifier) fill() {
 	}
 }
 
-// Run sends until ctx ends, and then tries for drainFor to send the rest.
+// Run sends until ctx ends, and then tries for DrainFor to send the rest.
 func (n *Notifier) Run(ctx context.Context) {
 	if n.URL == "" {
 		return
@@ -128,11 +128,11 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
-// outlasting returns a context that ends drainFor after ctx.
+// outlasting returns a context that ends DrainFor after ctx.
 func (n *Notifier) outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		timer := n.Clock.NewTimer(drainFor)
+		timer := n.Clock.NewTimer(DrainFor)
 		defer timer.Stop()
 		select {
 		case <-timer.C():

@@ -237,7 +237,7 @@ func TestEnd(t *testing.T) {
 				}
 				f.set(false)
 				<-f.ended
-				if took := time.Since(began); took > max(drainFor, c.backAfter) {
+				if took := time.Since(began); took > max(DrainFor, c.backAfter) {
 					t.Errorf("it took %s", took)
 				}
 				f.expect(c.want...)
@@ -259,12 +259,12 @@ func TestNothingToSend(t *testing.T) {
 	})
 }
 
-// TestDeadlinesAreNoDeletions: a PATCH of a deadline deletes nothing.
-func TestDeadlinesAreNoDeletions(t *testing.T) {
+// TestNoDeletions: a PATCH of a deadline deletes nothing, and an object whose DELETE was not answered may have been deleted by somebody else.
+func TestNoDeletions(t *testing.T) {
 	bubble(t, func(f *fixture) {
-		g := gone("job-00001")
-		g.Deadline = new(time.Duration)
-		f.Deleted([]deletion.Gone{g, gone("job-00002")})
+		patched, unanswered := gone("job-00001"), gone("job-00003")
+		patched.Deadline, unanswered.Unanswered = new(time.Duration), true
+		f.Deleted([]deletion.Gone{patched, gone("job-00002"), unanswered})
 		passes(time.Minute)
 		f.expect(idOf(2))
 	})

@@ -108,8 +108,8 @@ func (w *Writer) isThere(ctx context.Context, k key) (bool, error) {
 type openChunk struct {
 	number uint64
 	stored bool
-	// known are the UIDs in earlier chunks that may be those of pending records. It is nil once an answer said that all were stored.
-	known sets.Set[types.UID]
+	// known are the states in earlier chunks that may be those of pending records. It is nil once an answer said that all were stored.
+	known sets.Set[state]
 }
 
 // openOf returns the chunk of a namespace that takes the next records. It lists the chunks if that is not remembered.
@@ -125,7 +125,7 @@ func (w *Writer) openOf(ctx context.Context, k key) (openChunk, error) {
 		return openChunk{}, err
 	}
 	last, oldest := chunks[len(chunks)-1], w.buffer.oldest(k)
-	open := openChunk{number: last.number, stored: true, known: sets.New[types.UID]()}
+	open := openChunk{number: last.number, stored: true, known: sets.New[state]()}
 	for _, c := range chunks[:len(chunks)-1] {
 		if !c.newest.IsZero() && c.newest.Before(oldest) {
 			continue
@@ -136,7 +136,7 @@ func (w *Writer) openOf(ctx context.Context, k key) (openChunk, error) {
 		}
 		if err == nil {
 			all, _ := decode(object) // Readers tell people of what cannot be read.
-			open.known.Insert(uids(all)...)
+			open.known.Insert(states(all)...)
 		}
 	}
 	return open, nil
@@ -193,14 +193,14 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open openChunk, first []
 
 // fill adds the first pending records that are not known yet to those of a chunk, until the chunk is full. It returns the number of the
 // last pending record that need not be written again.
-func (w *Writer) fill(before []record, first []pending, known sets.Set[types.UID]) (all []record, upTo uint64) {
-	all, here := before, sets.New(uids(before)...)
+func (w *Writer) fill(before []record, first []pending, known sets.Set[state]) (all []record, upTo uint64) {
+	all, here := before, sets.New(states(before)...)
 	for i := range first {
-		if uid := first[i].Object.UID; !known.Has(uid) && !here.Has(uid) {
+		if state := stateOf(&first[i].record); !known.Has(state) && !here.Has(state) {
 			if len(all) >= w.perChunk() {
 				break
 			}
-			here.Insert(uid)
+			here.Insert(state)
 			all = append(all, first[i].record)
 		}
 		upTo = first[i].number
@@ -236,7 +236,7 @@ func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstruct
 			return object, all, nil
 		}
 		if open.known != nil {
-			open.known.Insert(uids(all)...)
+			open.known.Insert(states(all)...)
 		}
 		w.trim(ctx, k.name)
 	}
@@ -244,10 +244,18 @@ func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstruct
 	return newChunk(k.name, open.number), nil, nil
 }
 
-func uids(all []record) []types.UID {
-	out := make([]types.UID, len(all))
+// state is what a DELETE was for. An object that came back from a backup, and was deleted again, has another one.
+type state struct {
+	uid             types.UID
+	resourceVersion string
+}
+
+func stateOf(r *record) state { return state{r.Object.UID, r.Object.ResourceVersion} }
+
+func states(all []record) []state {
+	out := make([]state, len(all))
 	for i := range all {
-		out[i] = all[i].Object.UID
+		out[i] = stateOf(&all[i])
 	}
 	return out
 }

@@ -28,8 +28,10 @@ const (
 	LostAtMost = 5 * time.Second
 	// FlushTimeout bounds the last writes of a replica that ends.
 	FlushTimeout = 30 * time.Second
-	// retryFlush is the pause before what Flush could not write is tried again.
+	// retryFlush is the first pause before what Flush could not write is tried again. Each pause is twice as long as the one before.
 	retryFlush = 100 * time.Millisecond
+	// flushBudget is how many writes a second Flush makes.
+	flushBudget = 10 * budget
 	// requestTimeout bounds each request, so that one does not delay the records of other namespaces for long.
 	requestTimeout = 5 * time.Second
 	// budget is how many writes a second there may be, and most at once. A write has all new records of a namespace, up to a chunk.
@@ -126,14 +128,14 @@ func (w *Writer) Run(ctx context.Context) {
 func (w *Writer) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), FlushTimeout)
 	defer cancel()
-	w.limit.SetLimit(rate.Inf)
+	w.limit.SetLimit(flushBudget)
 	defer w.limit.SetLimit(budget)
-	for w.buffer.len() > 0 && ctx.Err() == nil {
+	for pause := retryFlush; w.buffer.len() > 0 && ctx.Err() == nil; pause *= 2 {
 		w.flush(ctx)
 		if w.buffer.len() > 0 { // A conflict, or the API server does not answer.
 			select {
 			case <-ctx.Done():
-			case <-w.Clock.After(retryFlush):
+			case <-w.Clock.After(pause):
 			}
 		}
 	}

@@ -103,6 +103,23 @@ func TestNextLeader(t *testing.T) {
 	s.want("a", 0, 700)
 }
 
+// TestDeletedAgain: an object that came back from a backup, and was deleted again, has a record of each deletion.
+func TestDeletedAgain(t *testing.T) {
+	s := newStore(t)
+	w := s.writer()
+	for version := range uint64(2) {
+		o := order("a", 0)
+		o.Fact.ResourceVersion = version
+		for range 2 { // The second one repeats the first.
+			w.Add(o, now, false)
+			w.flush(t.Context())
+		}
+	}
+	if names, _ := s.stored("a"); len(names) != 2 {
+		t.Errorf("there are %d records", len(names))
+	}
+}
+
 // TestFull: nothing waits when the buffer is full, and what is dropped is counted.
 func TestFull(t *testing.T) {
 	s := newStore(t)

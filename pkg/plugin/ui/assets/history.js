@@ -51,7 +51,7 @@ const contains = (r, text) => [`${r.resource}/${r.name}`, r.namespace, r.policy,
 function render() {
   const text = $("history-search").value.trim().toLowerCase();
   const found = records.filter((r) => contains(r, text));
-  const none = records.length === 0 ? "Nothing was deleted here in that time." : "No deleted objects match.";
+  const none = records.length === 0 ? "There are no records of deletions here in that time." : "No deleted objects match.";
   set($("history-found"), found.length === 0 ? none : `${plural(found.length, "object")}, the last to go first`);
   set($("history-table"), found.length > 0 && table("Deleted objects",
     ["Object", "Namespace", "Deleted", "Decided by", "Reason", "Late", "Controller", "Deleted as"], found.map(row)));
