@@ -28,7 +28,7 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 		rec.Extra.Retry.EndPause(now)
 	}
 	d = e.ApplyHolds(rec, r, d, now)
-	before := rec.Counted()
+	before, waited := rec.Counted(), policy.IsWait(memory.Reasons[rec.Reason])
 	rec.SetDecision(r, d)
 	e.Recount(rec, before)
 	e.NeedRights(rec, r.Policy, d)
@@ -44,6 +44,9 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 		rec.DropEmptyExtra()
 	case !rec.Queued() && rec.InFlight() == nil:
 		e.Queue.Push(&rec.NS.Queue, rec)
+		if waited {
+			rec.Extra.WaitedUntil = now
+		}
 		e.Effects.Due = true
 	}
 	e.Invalidate(rec.NS)

@@ -54,6 +54,9 @@ func TestWhatIsArchivedGoes(t *testing.T) {
 	w.takes()
 	w.archive("a")
 	w.confirmFresh()
+	if got := w.oldestOverdue(w.now.Add(time.Minute)); got != time.Minute {
+		t.Errorf("a minute after it was archived, it is overdue for %s", got)
+	}
 	w.takes("a")
 	w.decided("b", policy.Hold, policy.ReasonWaitingForArchive)
 }

@@ -27,7 +27,8 @@ var (
 	held = collected("winnow_tracker_held", "Objects that are due and held.",
 		resource, Label{Name: "reason", What: "a [reason to keep](concepts.md#when-unsure-winnow-keeps)"})
 	oldestOverdue = collected("winnow_tracker_oldest_overdue_seconds",
-		"How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none.")
+		"How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. An object that had "+
+			"to be archived first counts since then.")
 	holds = collected("winnow_tracker_holds",
 		"Changes that made many objects due at once and wait for approval, one for each policy and namespace.")
 	paced        = collected("winnow_tracker_paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute.")

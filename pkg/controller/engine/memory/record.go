@@ -109,6 +109,8 @@ type Extra struct {
 	unansweredIn int
 	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it; empty if there was none.
 	ApprovedHold string
+	// WaitedUntil is when the object could be deleted, if it was due before and had to be archived first; zero otherwise.
+	WaitedUntil time.Time
 	// RemovedInFlight is set if the object was reported as gone while an order was in flight.
 	RemovedInFlight bool
 }
@@ -186,6 +188,15 @@ func (rec *Record) RetryPause(now time.Time) (reason policy.Reason, detail strin
 
 // Queued reports whether the record waits in its queue for Take.
 func (rec *Record) Queued() bool { return rec.NS.Queue.Has(rec) }
+
+// ReadyAt returns when the object that can be deleted became due, or if it had to be archived first, when that was done.
+func (rec *Record) ReadyAt() time.Time {
+	at := rec.At.Time()
+	if rec.Extra != nil && rec.Extra.WaitedUntil.After(at) {
+		return rec.Extra.WaitedUntil
+	}
+	return at
+}
 
 // QueueIndex implements turns.Entry.
 func (rec *Record) QueueIndex() int {

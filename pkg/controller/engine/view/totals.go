@@ -70,11 +70,11 @@ func add[K comparable](counts map[string]map[K]int, resource string, key K, n in
 	counts[resource][key] += n
 }
 
-// OldestDue finds the earliest time since which an object that can be deleted has been due; zero if there is none.
+// OldestDue finds the earliest time since which an object can be deleted; zero if there is none.
 func (v *View) OldestDue(since *time.Time) memory.Reading {
 	return func(pause func(struct{}) bool) {
 		look := func(rec *memory.Record) {
-			if at := rec.At.Time(); rec.Action == policy.Delete && !rec.Removed() && (since.IsZero() || at.Before(*since)) {
+			if at := rec.ReadyAt(); rec.Action == policy.Delete && !rec.Removed() && (since.IsZero() || at.Before(*since)) {
 				*since = at
 			}
 		}
