@@ -27,6 +27,9 @@ const (
 	chunksOfRequest, namespacesOfRequest = 40, 200
 )
 
+// keepsNone is what users are told who ask for records that are not kept.
+const keepsNone = "Winnow stores no records of deleted objects here, because its flag --records-per-namespace is 0"
+
 // Reader reads records from the API server whenever somebody asks. It remembers nothing, so every replica answers the same.
 type Reader struct {
 	Config
@@ -39,6 +42,9 @@ func (r *Reader) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, 
 	p := &pager{Reader: r, ctx: ctx, query: q, kept: now.Add(-r.Retention), far: now.Add(r.Retention), chunks: chunksOfRequest}
 	if q.Since.After(p.kept) {
 		p.kept = q.Since
+	}
+	if r.PerNamespace == 0 {
+		p.page.Missing = append(p.page.Missing, keepsNone)
 	}
 	names := []string{q.Namespace}
 	if q.Namespace == "" {

@@ -168,6 +168,10 @@ func TestNoRecords(t *testing.T) {
 	if len(s.requests) > 0 {
 		t.Errorf("got %q", s.requests)
 	}
+	page, err := (&Reader{Config: s.Config}).Records(t.Context(), all("a", 10))
+	if err != nil || !slices.Contains(page.Missing, keepsNone) {
+		t.Errorf("who asks is told %q: %v", page.Missing, err)
+	}
 }
 
 // TestLimit: a namespace never has more records than the limit, and the oldest go.
