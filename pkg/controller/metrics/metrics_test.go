@@ -69,7 +69,7 @@ winnow_tracker_holds 1
 # HELP winnow_tracker_objects [ALPHA] Objects that are tracked because a policy can match them or their dependents.
 # TYPE winnow_tracker_objects gauge
 winnow_tracker_objects 9
-# HELP winnow_tracker_oldest_overdue_seconds [ALPHA] How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none.
+# HELP winnow_tracker_oldest_overdue_seconds [ALPHA] How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. An object that had to be archived first counts since then.
 # TYPE winnow_tracker_oldest_overdue_seconds gauge
 winnow_tracker_oldest_overdue_seconds 60
 # HELP winnow_tracker_paced_namespaces [ALPHA] Namespaces whose deletions wait because of maxDeletionsPerMinute.
