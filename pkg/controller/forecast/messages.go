@@ -169,14 +169,32 @@ func (a *account) held(all []*view.Due) []string {
 
 // waiting describes the objects that the changed policy deletes once they have what its rules wait for.
 func (a *account) waiting(all []*view.Due) []string {
-	if len(all) == 0 {
-		return nil
+	var archives, notices []*view.Due
+	for _, due := range all {
+		if due.Reason == policy.ReasonNoticePending || due.Reason == policy.ReasonNotified {
+			notices = append(notices, due)
+		} else {
+			archives = append(archives, due)
+		}
 	}
-	wait := waits(all)
+	var out []string
+	if len(archives) > 0 {
+		out = append(out, fmt.Sprintf("%s %s due, and %s until waitFor is true%s",
+			a.count(archives), are(archives), a.waits(archives), most(archives)))
+	}
+	if len(notices) > 0 {
+		out = append(out, fmt.Sprintf("%s %s due, and %s until notice of the deletion was out for long enough%s", a.count(notices), are(notices),
+			a.waits(notices), most(notices)))
+	}
+	return out
+}
+
+// waits says that objects wait, or would.
+func (a *account) waits(all []*view.Due) string {
 	if a.DryRun {
-		wait = "would wait"
+		return "would wait"
 	}
-	return []string{fmt.Sprintf("%s %s due, and %s until waitFor is true%s", a.count(all), are(all), wait, most(all))}
+	return waits(all)
 }
 
 // stillWaiting describes objects that an earlier change made due, and that this edit of the policy does not release.
