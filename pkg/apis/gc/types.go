@@ -263,6 +263,8 @@ type CleanupRule struct {
 	ManagedElsewhere ManagedElsewherePolicy
 	// WaitFor is what due objects wait for; nil for nothing.
 	WaitFor *WaitFor
+	// KeepCopy is how long to keep a copy of each deleted object; nil for no copy.
+	KeepCopy *TTL
 }
 
 // WaitFor is what due objects wait for, and how long.
