@@ -1645,6 +1645,37 @@ func Validate_CleanupRule(
 		errs = append(errs, fn(fldPath.Child("waitFor"), obj.WaitFor, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupRule.KeepCopy
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupRule) *TTL {
+				return oldObj.KeepCopy
+			})
+		errs = append(errs, fn(fldPath.Child("keepCopy"), obj.KeepCopy, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 

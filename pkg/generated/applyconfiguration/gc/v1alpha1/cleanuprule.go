@@ -68,6 +68,12 @@ type CleanupRuleApplyConfiguration struct {
 	// several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and
 	// activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
 	WaitFor *WaitForApplyConfiguration `json:"waitFor,omitempty"`
+	// keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for this time after the deletion, for
+	// example "7d". "kubectl winnow restore" creates the object again. Winnow stores the copy before it deletes the object. If
+	// the copy is too large, or the copies of the namespace take too much room, Winnow keeps the object (CopyTooLarge,
+	// CopyQuotaExceeded). The rule must name its resources. What Kubernetes deletes along with an object is not copied. If
+	// several policies match an object, the longest time applies.
+	KeepCopy *gcv1alpha1.TTL `json:"keepCopy,omitempty"`
 }
 
 // CleanupRuleApplyConfiguration constructs a declarative configuration of the CleanupRule type for use with
@@ -184,5 +190,13 @@ func (b *CleanupRuleApplyConfiguration) WithManagedElsewhere(value gcv1alpha1.Ma
 // If called multiple times, the WaitFor field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithWaitFor(value *WaitForApplyConfiguration) *CleanupRuleApplyConfiguration {
 	b.WaitFor = value
+	return b
+}
+
+// WithKeepCopy sets the KeepCopy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KeepCopy field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithKeepCopy(value gcv1alpha1.TTL) *CleanupRuleApplyConfiguration {
+	b.KeepCopy = &value
 	return b
 }
