@@ -31,8 +31,9 @@ func (m *Memory) SetUnanswered(rec *Record, o *deletion.Order) {
 	x.Unanswered, x.unansweredIn = o, m.Terms
 }
 
-// Unanswered returns the order whose DELETE has probably deleted the object of a record, if that is gone now; nil if there is none. Somebody
-// else may have deleted the same state at the same time. An order of an earlier term says nothing: another leader may have deleted the object since.
+// Unanswered returns the order whose DELETE has probably deleted the object of a record, if that is gone now; nil if there is none.
+// Somebody else may have deleted the same state at the same time. An order of an earlier term says nothing: another leader may have deleted
+// the object since.
 func (m *Memory) Unanswered(rec *Record) *deletion.Order {
 	if rec.Extra == nil || rec.Extra.unansweredIn != m.Terms {
 		return nil
