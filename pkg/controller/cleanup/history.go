@@ -115,7 +115,7 @@ func (c *Controller) compareClocks(ctx context.Context) (version string, dated b
 // doubtClocks compares clocks, and reports whether they are in doubt. They are too if they cannot be compared.
 func (c *Controller) doubtClocks(ctx context.Context) bool {
 	_, dated, err := c.compareClocks(ctx)
-	return err != nil || !dated || c.replica.Totals(c.clock.Now()).ClockInDoubt
+	return err != nil || !dated || c.replica.ClockInDoubt()
 }
 
 // wentBack has everything observed anew, because the store has gone back.

@@ -67,6 +67,8 @@ type replica interface {
 	Newest(c freshness.Collection) (version uint64, anew int)
 
 	Totals(now time.Time) view.Totals
+	// ClockInDoubt reports whether clocks cannot be trusted.
+	ClockInDoubt() bool
 	// NamespacesFrom returns the names of the namespaces that exist, from a name on, sorted.
 	NamespacesFrom(first string) []string
 	NamedResources() sets.Set[string]

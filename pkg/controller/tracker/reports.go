@@ -40,6 +40,11 @@ func (t *Tracker) Incomplete(namespace string) bool {
 // PolicyNamespaces returns the names of all namespaces with policies, and "" for the cluster policies.
 func (t *Tracker) PolicyNamespaces() []string { return call(t, (*engine.Engine).PolicyNamespaces) }
 
+// ClockInDoubt reports whether clocks cannot be trusted, so that nothing is deleted.
+func (t *Tracker) ClockInDoubt() bool {
+	return call(t, func(e *engine.Engine) bool { return e.Fresh.ClockDoubt() != "" })
+}
+
 // NamespacesFrom returns the names of the namespaces that exist, from a name on, sorted.
 func (t *Tracker) NamespacesFrom(first string) []string {
 	return call(t, func(e *engine.Engine) []string { return e.NamespacesFrom(first) })
