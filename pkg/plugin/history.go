@@ -14,7 +14,6 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 	"github.com/winnow-dev/winnow/pkg/plugin/records"
 	"github.com/winnow-dev/winnow/pkg/plugin/session"
@@ -166,8 +165,8 @@ func (o *historyOptions) printTable(namespace string, found []v1alpha1.CleanupRe
 	for i := range found {
 		s := &found[i].Status
 		row := []any{
-			s.DeletionTime.UTC().Format(time.RFC3339), s.Object.Resource + "/" + s.Object.Name, local.PolicyName(s.Policy.Kind, s.Policy.Name),
-			cmp.Or(s.Policy.Rule, "-"), s.Reason, records.Lateness(s), records.Owner(s), cmp.Or(string(s.After), "-"),
+			s.DeletionTime.UTC().Format(time.RFC3339), s.Object.Resource + "/" + s.Object.Name, gc.PolicyName(s.Policy.Kind, s.Policy.Name),
+			cmp.Or(s.Policy.Rule, "-"), s.Reason, gc.FormatLateness(s.Lateness), records.Owner(s), cmp.Or(string(s.After), "-"),
 			cmp.Or(s.ServiceAccountName, "-"), found[i].Name,
 		}
 		if namespace == "" {

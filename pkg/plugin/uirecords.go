@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/plugin/records"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 )
@@ -52,7 +52,7 @@ func (s *uiSource) Records(ctx context.Context, namespace string, since time.Tim
 		r := &found[i].Status
 		out.Records = append(out.Records, ui.Record{
 			Time: r.DeletionTime, Namespace: found[i].Namespace, Resource: r.Object.Resource, Name: r.Object.Name, UID: string(r.Object.UID),
-			Policy: local.PolicyName(r.Policy.Kind, r.Policy.Name), Rule: r.Policy.Rule, Reason: r.Reason, Late: records.Lateness(r),
+			Policy: gc.PolicyName(r.Policy.Kind, r.Policy.Name), Rule: r.Policy.Rule, Reason: r.Reason, Late: gc.FormatLateness(r.Lateness),
 			Owner: records.Owner(r), Account: r.ServiceAccountName, AnswerLost: r.AnswerLost,
 		})
 	}

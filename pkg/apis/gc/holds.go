@@ -39,6 +39,14 @@ func ApproveCommand(namespace, name, id string) string {
 // PolicyTitle names a policy as an argument of kubectl. Without a namespace, it is a cluster policy.
 func PolicyTitle(namespace, name string) string { return PolicyResource(namespace) + "/" + name }
 
+// PolicyName names a policy of a kind by its short name, as kubectl takes it.
+func PolicyName(kind, name string) string {
+	if kind == KindClusterCleanupPolicy {
+		return "ccup/" + name
+	}
+	return "cup/" + name
+}
+
 // PolicyResource returns the resource of a policy. Without a namespace, it is a cluster policy.
 func PolicyResource(namespace string) string {
 	if namespace == "" {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // FieldSince selects the records of deletions at or after a time, in the format of RFC 3339.
@@ -63,6 +64,17 @@ func (s *CleanupRecordStatus) Derive() {
 		return
 	}
 	s.Lateness = &metav1.Duration{Duration: max(0, s.DeletionTime.Sub(s.DueTime.Time))}
+}
+
+// FormatLateness formats the lateness of a deletion; "-" if it is not known. Below a second it has milliseconds.
+func FormatLateness(d *metav1.Duration) string {
+	switch {
+	case d == nil:
+		return "-"
+	case d.Duration < time.Second:
+		return d.Round(time.Millisecond).String()
+	}
+	return duration.HumanDuration(d.Duration)
 }
 
 // HiddenRecords says that a page leaves out records, because the caller lacks permissions.

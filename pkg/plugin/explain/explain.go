@@ -165,7 +165,7 @@ func Adjustment(a *v1alpha1.CandidateAdjustment) string {
 }
 
 func policyAndRule(p *v1alpha1.CandidatePolicy) string {
-	out := local.PolicyName(p.Kind, p.Name)
+	out := gc.PolicyName(p.Kind, p.Name)
 	if p.Rule != "" {
 		out += ", rule " + p.Rule
 	}

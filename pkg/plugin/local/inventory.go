@@ -140,7 +140,7 @@ func (w *World) Deletions() []Deletions {
 			if !ok {
 				continue
 			}
-			k := key{ns.Name, PolicyName(v.By.Kind, v.By.Name), v.By.Rule, v.Resource}
+			k := key{ns.Name, gc.PolicyName(v.By.Kind, v.By.Name), v.By.Rule, v.Resource}
 			if counts[k] == nil {
 				counts[k], reasons[k] = &gc.ReviewedCount{}, map[string]int64{}
 			}
@@ -157,12 +157,4 @@ func (w *World) Deletions() []Deletions {
 		out = append(out, Deletions{k.namespace, k.resource, k.policy, k.rule, v1alpha1.ReviewedCount(*counts[k]), reasons[k]})
 	}
 	return out
-}
-
-// PolicyName names a policy by its short name, as kubectl takes it.
-func PolicyName(kind, name string) string {
-	if kind == gc.KindClusterCleanupPolicy {
-		return "ccup/" + name
-	}
-	return "cup/" + name
 }

@@ -15,12 +15,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 )
 
@@ -73,7 +71,7 @@ func SortNewest(found []v1alpha1.CleanupRecord) {
 func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 	s := &r.Status
 	output.Heading(w, "%s/%s in namespace %s: Deleted (%s)", s.Object.Resource, s.Object.Name, r.Namespace, s.Reason)
-	by := local.PolicyName(s.Policy.Kind, s.Policy.Name)
+	by := gc.PolicyName(s.Policy.Kind, s.Policy.Name)
 	if s.Policy.Rule != "" {
 		by += ", rule " + s.Policy.Rule
 	}
@@ -95,7 +93,7 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 		line(gc.TriggerOf(gc.After(s.After)).Since, at(s.Since.Time, now)+outcome)
 	}
 	if s.DueTime != nil {
-		line("Due", at(s.DueTime.Time, now)+", deleted "+Lateness(s)+" later")
+		line("Due", at(s.DueTime.Time, now)+", deleted "+gc.FormatLateness(s.Lateness)+" later")
 	}
 	line("Generation", fmt.Sprintf("%d of the policy", s.Policy.Generation))
 	if s.Owner != nil {
@@ -110,17 +108,6 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 
 func at(t, now time.Time) string {
 	return fmt.Sprintf("%s (%s)", t.UTC().Format(time.RFC3339), output.When(t, now))
-}
-
-// Lateness formats how late an object was deleted. Below a second it has milliseconds.
-func Lateness(s *v1alpha1.CleanupRecordStatus) string {
-	switch {
-	case s.Lateness == nil:
-		return "-"
-	case s.Lateness.Duration < time.Second:
-		return s.Lateness.Round(time.Millisecond).String()
-	}
-	return duration.HumanDuration(s.Lateness.Duration)
 }
 
 // Owner names the controller of a deleted object.

@@ -69,7 +69,7 @@ func fuller(f *fullness, other fullness) *fullness {
 // title names the row.
 func (u *usage) title() string {
 	if u.ClusterPolicy != "" {
-		return local.PolicyName(gc.KindClusterCleanupPolicy, u.ClusterPolicy)
+		return gc.PolicyName(gc.KindClusterCleanupPolicy, u.ClusterPolicy)
 	}
 	return u.Namespace
 }
@@ -153,7 +153,7 @@ func (u *usage) addSample(candidates []v1alpha1.CleanupCandidate) {
 		for _, l := range s.Limits {
 			if l.MaxObjects != nil && l.Policy.Mode != v1alpha1.ModePreview {
 				u.Capacity = fuller(u.Capacity, fullness{
-					Policy: local.PolicyName(l.Policy.Kind, l.Policy.Name), Rule: l.Policy.Rule, Resource: s.Object.Resource,
+					Policy: gc.PolicyName(l.Policy.Kind, l.Policy.Name), Rule: l.Policy.Rule, Resource: s.Object.Resource,
 					Objects: l.Objects, MaxObjects: *l.MaxObjects,
 				})
 			}

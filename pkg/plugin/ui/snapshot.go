@@ -41,7 +41,7 @@ func rowOf(c *v1alpha1.CleanupCandidate, held bool) *row {
 		Held: held || s.State == v1alpha1.CandidateHeld,
 	}
 	if p := s.DecidedBy; p != nil {
-		r.Policy, r.Rule, r.Preview = local.PolicyName(p.Kind, p.Name), p.Rule, p.Mode == v1alpha1.ModePreview
+		r.Policy, r.Rule, r.Preview = gc.PolicyName(p.Kind, p.Name), p.Rule, p.Mode == v1alpha1.ModePreview
 	}
 	if s.DueTime != nil {
 		r.Due = s.DueTime.Unix()

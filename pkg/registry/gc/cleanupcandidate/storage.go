@@ -7,8 +7,6 @@ package cleanupcandidate
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,6 +27,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/continuetoken"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 )
 
@@ -133,7 +132,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	}
 	out := &gc.CleanupCandidateList{Items: page.Items}
 	if page.Next != nil {
-		out.Continue = encodeContinue(*page.Next)
+		out.Continue = continuetoken.Encode(*page.Next)
 	}
 	return out, nil
 }
@@ -219,7 +218,7 @@ func queryOf(ctx context.Context, options *metainternalversion.ListOptions) (gc.
 	_, byUID := q.Fields.RequiresExactMatch("metadata.name")
 	q.All = byObject || byUID
 	var err error
-	q.After, err = decodeContinue(options.Continue)
+	q.After, err = continuetoken.Decode[gc.CandidatePosition](options.Continue, "candidates")
 	return q, err
 }
 
@@ -236,26 +235,4 @@ func checkField(name, value string) error {
 		}
 	}
 	return nil
-}
-
-// encodeContinue returns the token with which the next page begins.
-func encodeContinue(after gc.CandidatePosition) string {
-	encoded, _ := json.Marshal(after) // Two strings can always be encoded.
-	return base64.RawURLEncoding.EncodeToString(encoded)
-}
-
-// decodeContinue returns the position of a token; the zero value for no token.
-func decodeContinue(token string) (gc.CandidatePosition, error) {
-	after := gc.CandidatePosition{}
-	if token == "" {
-		return after, nil
-	}
-	encoded, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		err = json.Unmarshal(encoded, &after)
-	}
-	if err != nil || after == (gc.CandidatePosition{}) {
-		return after, errors.New("the continue token is not one of a list of candidates; list again without it")
-	}
-	return after, nil
 }

@@ -27,6 +27,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/continuetoken"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -202,7 +203,7 @@ func TestQueries(t *testing.T) {
 		"a limit":          {metainternalversion.ListOptions{Limit: 7}, gc.CandidateQuery{Limit: 7}},
 		"a high limit":     {metainternalversion.ListOptions{Limit: 1 << 40}, gc.CandidateQuery{Limit: maxPage}},
 		"a negative limit": {metainternalversion.ListOptions{Limit: -1}, gc.CandidateQuery{Limit: maxPage}},
-		"a token":          {metainternalversion.ListOptions{Continue: encodeContinue(at)}, gc.CandidateQuery{Limit: maxPage, After: at}},
+		"a token":          {metainternalversion.ListOptions{Continue: continuetoken.Encode(at)}, gc.CandidateQuery{Limit: maxPage, After: at}},
 		"a label": {
 			metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"app": "x"})},
 			gc.CandidateQuery{Limit: maxPage, Labels: labels.SelectorFromSet(labels.Set{"app": "x"})},
@@ -298,7 +299,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := decodeContinue(list.Continue); err != nil || got != next || len(list.Items) != 2 || len(r.warnings) != 0 {
+	if got, err := continuetoken.Decode[gc.CandidatePosition](list.Continue, "candidates"); err != nil || got != next || len(list.Items) != 2 || len(r.warnings) != 0 {
 		t.Errorf("continue at %+v, %v, with %d items and the warnings %q", got, err, len(list.Items), r.warnings)
 	}
 	if _, err := r.list(metainternalversion.ListOptions{}); err != nil || len(r.warnings) != 1 || !strings.Contains(r.warnings[0], "use limit and continue") {

@@ -53,10 +53,7 @@ func policyCell(c candidate, _ time.Time) any {
 	if p == nil {
 		return "-"
 	}
-	name := "cup/" + p.Name
-	if p.Kind == gc.KindClusterCleanupPolicy {
-		name = "ccup/" + p.Name
-	}
+	name := gc.PolicyName(p.Kind, p.Name)
 	if p.Mode == gc.ModePreview {
 		name += " (Preview)"
 	}

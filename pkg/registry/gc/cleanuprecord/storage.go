@@ -7,8 +7,6 @@ package cleanuprecord
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/continuetoken"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/turns"
 )
@@ -147,7 +146,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	}
 	out := &gc.CleanupRecordList{Items: page.Items}
 	if page.Next != nil {
-		out.Continue = encodeContinue(*page.Next)
+		out.Continue = continuetoken.Encode(*page.Next)
 	}
 	return out, nil
 }
@@ -205,28 +204,6 @@ func queryOf(ctx context.Context, options *metainternalversion.ListOptions) (gc.
 		q.Since = since
 	}
 	var err error
-	q.After, err = decodeContinue(options.Continue)
+	q.After, err = continuetoken.Decode[gc.RecordPosition](options.Continue, "records")
 	return q, err
-}
-
-// encodeContinue returns the token with which the next page begins.
-func encodeContinue(after gc.RecordPosition) string {
-	encoded, _ := json.Marshal(after) // Two strings and a time can always be encoded.
-	return base64.RawURLEncoding.EncodeToString(encoded)
-}
-
-// decodeContinue returns the position of a token; the zero value for no token.
-func decodeContinue(token string) (gc.RecordPosition, error) {
-	after := gc.RecordPosition{}
-	if token == "" {
-		return after, nil
-	}
-	encoded, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		err = json.Unmarshal(encoded, &after)
-	}
-	if err != nil || after == (gc.RecordPosition{}) {
-		return after, errors.New("the continue token is not one of a list of records; list again without it")
-	}
-	return after, nil
 }

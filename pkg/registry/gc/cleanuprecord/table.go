@@ -33,12 +33,14 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 		column("Deleted", "When Winnow deleted the object.", 0, func(r record, now time.Time) any {
 			return duration.HumanDuration(now.Sub(r.Status.DeletionTime.Time)) + " ago"
 		}),
-		column("Policy", "The policy that decided.", 0, policyCell),
+		column("Policy", "The policy that decided.", 0, func(r record, _ time.Time) any {
+			return gc.PolicyName(r.Status.Policy.Kind, r.Status.Policy.Name)
+		}),
 		column("Rule", "The rule of the policy that matched the object.", 0, func(r record, _ time.Time) any {
 			return cmp.Or(r.Status.Policy.Rule, "-")
 		}),
 		column("Reason", "Why, as one word.", 0, func(r record, _ time.Time) any { return r.Status.Reason }),
-		column("Late", "Time from when the object was due.", 0, func(r record, _ time.Time) any { return lateness(r.Status.Lateness) }),
+		column("Late", "Time from when the object was due.", 0, func(r record, _ time.Time) any { return gc.FormatLateness(r.Status.Lateness) }),
 		column("Owner", "The controller of the object.", 1, func(r record, _ time.Time) any {
 			if o := r.Status.Owner; o != nil {
 				return o.Kind + "/" + o.Name
@@ -54,23 +56,4 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 		}),
 		column("UID", "UID of the object, which is the name of the record.", 1, func(r record, _ time.Time) any { return r.Name }),
 	}, clock)
-}
-
-// policyCell names the policy as kubectl takes it.
-func policyCell(r record, _ time.Time) any {
-	if r.Status.Policy.Kind == gc.KindClusterCleanupPolicy {
-		return "ccup/" + r.Status.Policy.Name
-	}
-	return "cup/" + r.Status.Policy.Name
-}
-
-// lateness formats a lateness. Below a second it has milliseconds.
-func lateness(d *metav1.Duration) string {
-	switch {
-	case d == nil:
-		return "-"
-	case d.Duration < time.Second:
-		return d.Round(time.Millisecond).String()
-	}
-	return duration.HumanDuration(d.Duration)
 }
