@@ -85,9 +85,6 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)
 	not := "Not deleted"
-	if answer.Outcome == deletion.Accepted && order.Deadline == nil {
-		l.record(order, now, false)
-	}
 	if order.Deadline != nil {
 		not = "Not changed the deadline"
 		logger = klog.LoggerWithValues(logger, "activeDeadline", order.Deadline.String())
@@ -98,6 +95,7 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 	}
 	switch answer.Outcome {
 	case deletion.Accepted: // The delay ends with the answer; metrics.Lateness ends when the object is gone.
+		l.record(order, now, false)
 		since, at := "finishedAt", order.Fact.FinishedAt
 		if !order.Fact.Finished {
 			since, at = "createdAt", order.Fact.Created

@@ -20,11 +20,16 @@ func (c *Controller) tellGone(gone []deletion.Gone) {
 // startNotifying sends notifications until the returned function is called, and then for some seconds what is left. That is after this
 // replica has led, so that the next leader need not wait, and so that the deletions that were seen last are among them.
 func (c *Controller) startNotifying(ctx context.Context) (stop func()) {
+	return outlasting(ctx, c.notifier.Run)
+}
+
+// outlasting runs a function until the returned function is called, even if ctx has ended before.
+func outlasting(ctx context.Context, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var sending sync.WaitGroup
-	sending.Go(func() { c.notifier.Run(ctx) })
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
 	return func() {
 		cancel()
-		sending.Wait()
+		running.Wait()
 	}
 }

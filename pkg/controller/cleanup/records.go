@@ -5,7 +5,6 @@ package cleanup
 
 import (
 	"context"
-	"sync"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
@@ -26,12 +25,9 @@ func (c *Controller) namespacesFrom(first string) ([]string, error) {
 // keepRecords writes records until the caller calls stop, which writes what is left. That is after the last deletion, when the Lease is
 // given back.
 func (c *Controller) keepRecords(ctx context.Context) (stop func()) {
-	writing, end := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() { c.records.Run(writing) })
+	end := outlasting(ctx, c.records.Run)
 	return func() {
 		end()
-		running.Wait()
 		c.records.Flush(ctx)
 	}
 }

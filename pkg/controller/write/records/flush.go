@@ -118,9 +118,6 @@ func (w *Writer) openOf(ctx context.Context, k key) (openChunk, error) {
 		return remembered.(openChunk), nil
 	}
 	chunks, err := list(ctx, w.Metadata, k.name)
-	if apierrors.IsNotFound(err) { // A list needs no namespace.
-		err = errUnserved
-	}
 	if err != nil || len(chunks) == 0 {
 		return openChunk{}, err
 	}

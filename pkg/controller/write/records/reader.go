@@ -115,9 +115,6 @@ func (p *pager) visit(namespace string) (more bool, err error) {
 // chunksOf returns the chunks of a namespace that may have records of the page, by their newest record, the newest first.
 func (p *pager) chunksOf(namespace string) ([]chunk, error) {
 	chunks, err := list(p.ctx, p.Metadata, namespace)
-	if apierrors.IsNotFound(err) {
-		err = errUnserved
-	}
 	if err != nil {
 		return nil, err
 	}

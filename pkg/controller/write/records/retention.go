@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
@@ -84,12 +85,16 @@ func remove(ctx context.Context, w *stored.Writer, c chunk) stored.Result {
 	return result
 }
 
-// list returns the chunks of a namespace in the order in which they were written.
+// list returns the chunks of a namespace in the order in which they were written. It fails with errUnserved if the cluster serves no
+// chunks.
 func list(ctx context.Context, client metadata.Interface, namespace string) (all []chunk, err error) {
 	err = eachNamespace(ctx, client, namespace, func(chunks []chunk) bool {
 		all = chunks
 		return true
 	})
+	if apierrors.IsNotFound(err) { // A list needs no namespace.
+		err = errUnserved
+	}
 	return all, err
 }
 
