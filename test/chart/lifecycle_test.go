@@ -257,9 +257,7 @@ func (r *release) wantGone() {
 	if left != "" {
 		r.Errorf("left after the uninstall:\n%s", left)
 	}
-	if left := kubectl(r.T, "get", "crd", "-o", "name"); strings.Count(left, ".internal.gc.winnow.dev") != 4 {
-		r.Errorf("the uninstall leaves the custom resources:\n%s", left)
-	}
+	kubectl(r.T, "get", "-f", artifacts+"storage/")
 }
 
 // clean removes everything for the next test, whatever is there.
