@@ -30,7 +30,9 @@ const (
 )
 
 // CandidateStates are the states of candidates.
-var CandidateStates = []CandidateState{CandidateWaiting, CandidateDue, CandidateHeld, CandidateTerminating, CandidateKept}
+var CandidateStates = []CandidateState{
+	CandidateWaiting, CandidateNotified, CandidateDue, CandidateHeld, CandidateTerminating, CandidateKept,
+}
 
 // +k8s:deepcopy-gen=false
 

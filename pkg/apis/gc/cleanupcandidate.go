@@ -87,6 +87,8 @@ type CandidateState string
 const (
 	// CandidateWaiting becomes due at dueTime.
 	CandidateWaiting CandidateState = "Waiting"
+	// CandidateNotified was given notice that it will be deleted. It is kept until it is due, or until its notice is over if that is later.
+	CandidateNotified CandidateState = "Notified"
 	// CandidateDue is due, and is deleted now, unless the policy that decides is in Preview mode.
 	CandidateDue CandidateState = "Due"
 	// CandidateHeld is due, or nobody can tell when it is, and something prevents its deletion.

@@ -183,6 +183,8 @@ type Guardrails struct {
 	RequireServiceAccount bool
 	// MinTTL is the shortest time to keep an object, by time and by count.
 	MinTTL *TTL
+	// MinNotice is the shortest notice before an object is deleted, by any policy or ceiling.
+	MinNotice *TTL
 	// MaxTTL is the longest time to keep an object.
 	MaxTTL *TTL
 	// AllowNever says whether an object may be kept forever; if false, it is kept for MaxTTL. Nil is true.
@@ -263,6 +265,8 @@ type CleanupRule struct {
 	ManagedElsewhere ManagedElsewherePolicy
 	// WaitFor is what due objects wait for; nil for nothing.
 	WaitFor *WaitFor
+	// Notice is how long the deletion of an object is announced before; nil for no notice.
+	Notice *TTL
 }
 
 // WaitFor is what due objects wait for, and how long.

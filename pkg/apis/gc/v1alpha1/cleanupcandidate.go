@@ -77,6 +77,8 @@ type CleanupCandidateStatus struct {
 	// If something else holds it:
 	//  - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits
 	//  - NotArchived: atMost has passed, and the expression of waitFor is still not true
+	//  - NoticePending: it needs a notice before its deletion, which is not given and stored yet
+	//  - Notified: notice of its deletion was given, and is not over. The message says until when
 	//  - Held: a change made too many objects due at once, and waits for approval
 	//  - Suspended: a policy, a guardrail or --start-suspended stops deletions
 	//  - PolicyUnreadable: a stored policy cannot be read
@@ -174,6 +176,8 @@ type CandidateState string
 const (
 	// CandidateWaiting becomes due at dueTime.
 	CandidateWaiting CandidateState = "Waiting"
+	// CandidateNotified was given notice that it will be deleted. It is kept until it is due, or until its notice is over if that is later.
+	CandidateNotified CandidateState = "Notified"
 	// CandidateDue is due, and is deleted now, unless the policy that decides is in Preview mode.
 	CandidateDue CandidateState = "Due"
 	// CandidateHeld is due, or its due time is unknown, and something prevents its deletion.

@@ -246,6 +246,15 @@ type Guardrails struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	MinTTL *TTL `json:"minTTL,omitempty"`
+	// minNotice is the shortest time for which an Event on an object must announce its deletion before Winnow deletes it, by any
+	// policy and any ceiling. A rule can set a longer notice, but not a shorter one.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	MinNotice *TTL `json:"minNotice,omitempty"`
 	// maxTTL is the longest time to keep an object after it finishes. It cuts every longer time, including those that the
 	// annotations of an object ask for.
 	// +optional
@@ -480,6 +489,19 @@ type CleanupRule struct {
 	// +optional
 	// +k8s:optional
 	WaitFor *WaitFor `json:"waitFor,omitempty"`
+	// notice is how long an Event on the object announces its deletion before Winnow deletes it: a duration of at least one
+	// second, for example "1d". The Event says when the object goes at the earliest, which policy and rule want that, and how to keep the
+	// object. Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object above a limit by count
+	// is given notice when it comes to be above the limit. If several policies match an object, or a guardrail sets minNotice,
+	// the longest notice applies. It does not delay activeDeadline, and cannot delay spec.ttlSecondsAfterFinished, which
+	// Kubernetes itself carries out.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	Notice *TTL `json:"notice,omitempty"`
 }
 
 // WaitFor is what due objects wait for, and how long.
@@ -658,7 +680,8 @@ type CleanupPolicyStatus struct {
 	// +optional
 	// +k8s:optional
 	Held int64 `json:"held"`
-	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time.
+	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose
+	// notice is not over.
 	// +optional
 	// +k8s:optional
 	Waiting int64 `json:"waiting,omitempty"`

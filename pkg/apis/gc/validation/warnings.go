@@ -65,6 +65,7 @@ func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {
 		warnings = append(warnings, shortTTLWarning(rule.TTL, path.Child("ttl"))...)
 		warnings = append(warnings, capacityWarnings(rule.Capacity, rule.TTL, path.Child("capacity"))...)
 		warnings = append(warnings, waitForWarnings(rule, path.Child("waitFor"))...)
+		warnings = append(warnings, noticeWarnings(rule, path.Child("notice"))...)
 		warnings = append(warnings, unreachableWarning(spec.Rules[:i], rule, path)...)
 	}
 	return warnings

@@ -1,0 +1,27 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// validateNotice checks how long before their deletion the objects of a rule are announced.
+func validateNotice(d *gc.TTL, path *field.Path) field.ErrorList {
+	errs := validateDuration(d, path)
+	if d != nil && len(errs) == 0 && isZero(*d) {
+		return field.ErrorList{field.Invalid(path, *d, `must be at least "1s"; to give no notice, remove the field`)}
+	}
+	return errs
+}
+
+// noticeWarnings is about a notice that has no effect.
+func noticeWarnings(rule *gc.CleanupRule, path *field.Path) []string {
+	if _, byTime := duration(rule.TTL); rule.Notice == nil || byTime || rule.Capacity != nil {
+		return nil
+	}
+	return warn(path, "has no effect by itself, because the rule never deletes; set a ttl other than never, or capacity")
+}
