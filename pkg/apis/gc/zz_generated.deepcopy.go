@@ -650,6 +650,11 @@ func (in *CleanupRule) DeepCopyInto(out *CleanupRule) {
 		*out = new(WaitFor)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Notice != nil {
+		in, out := &in.Notice, &out.Notice
+		*out = new(TTL)
+		**out = **in
+	}
 	return
 }
 
@@ -831,6 +836,11 @@ func (in *Guardrails) DeepCopyInto(out *Guardrails) {
 	*out = *in
 	if in.MinTTL != nil {
 		in, out := &in.MinTTL, &out.MinTTL
+		*out = new(TTL)
+		**out = **in
+	}
+	if in.MinNotice != nil {
+		in, out := &in.MinNotice, &out.MinNotice
 		*out = new(TTL)
 		**out = **in
 	}

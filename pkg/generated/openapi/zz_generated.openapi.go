@@ -602,16 +602,16 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is what happens to the object.\n\nPossible enum values:\n - `\"Due\"` is due, and is deleted now, unless the policy that decides is in Preview mode.\n - `\"Held\"` is due, or its due time is unknown, and something prevents its deletion.\n - `\"Kept\"` is kept without a time limit.\n - `\"NoCandidate\"` is not a candidate. You see it only if you ask for the object by name.\n - `\"Terminating\"` is being deleted, but still exists.\n - `\"Waiting\"` becomes due at dueTime.",
+							Description: "state is what happens to the object.\n\nPossible enum values:\n - `\"Due\"` is due, and is deleted now, unless the policy that decides is in Preview mode.\n - `\"Held\"` is due, or its due time is unknown, and something prevents its deletion.\n - `\"Kept\"` is kept without a time limit.\n - `\"NoCandidate\"` is not a candidate. You see it only if you ask for the object by name.\n - `\"Notified\"` was given notice that it will be deleted. It is kept until it is due, or until its notice is over if that is later.\n - `\"Terminating\"` is being deleted, but still exists.\n - `\"Waiting\"` becomes due at dueTime.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Due", "Held", "Kept", "NoCandidate", "Terminating", "Waiting"},
+							Enum:        []interface{}{"Due", "Held", "Kept", "NoCandidate", "Notified", "Terminating", "Waiting"},
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - NotArchived: atMost has passed, and the expression of waitFor is still not true\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
+							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - NotArchived: atMost has passed, and the expression of waitFor is still not true\n - NoticePending: it needs a notice before its deletion, which is not given and stored yet\n - Notified: notice of its deletion was given, and is not over. The message says until when\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1020,7 +1020,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"waiting": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time.",
+							Description: "waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose notice is not over.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1627,6 +1627,16 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							Ref:         ref(v1alpha1.WaitFor{}.OpenAPIModelName()),
 						},
 					},
+					"notice": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notice is how long an Event on the object announces its deletion before Winnow deletes it: a duration of at least one second, for example \"1d\". The Event says when the object goes at the earliest, which policy and rule want that, and how to keep the object. Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object above a limit by count is given notice when it comes to be above the limit. If several policies match an object, or a guardrail sets minNotice, the longest notice applies. It does not delay activeDeadline, and cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"name"},
 			},
@@ -2035,6 +2045,16 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 					"minTTL": {
 						SchemaProps: spec.SchemaProps{
 							Description: "minTTL is the shortest time to keep an object after it finishes. No policy and no ceiling deletes it sooner, by time or by count. If maxTTL is smaller, minTTL applies. Kubernetes itself carries out spec.ttlSecondsAfterFinished of a Job, and minTTL cannot delay that.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"minNotice": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minNotice is the shortest time for which an Event on an object must announce its deletion before Winnow deletes it, by any policy and any ceiling. A rule can set a longer notice, but not a shorter one.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",

@@ -1645,6 +1645,37 @@ func Validate_CleanupRule(
 		errs = append(errs, fn(fldPath.Child("waitFor"), obj.WaitFor, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupRule.Notice
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupRule) *TTL {
+				return oldObj.Notice
+			})
+		errs = append(errs, fn(fldPath.Child("notice"), obj.Notice, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -2251,6 +2282,37 @@ func Validate_Guardrails(
 				return oldObj.MinTTL
 			})
 		errs = append(errs, fn(fldPath.Child("minTTL"), obj.MinTTL, oldVal, oldObj != nil)...)
+	}
+
+	{ // field Guardrails.MinNotice
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Guardrails) *TTL {
+				return oldObj.MinNotice
+			})
+		errs = append(errs, fn(fldPath.Child("minNotice"), obj.MinNotice, oldVal, oldObj != nil)...)
 	}
 
 	{ // field Guardrails.MaxTTL

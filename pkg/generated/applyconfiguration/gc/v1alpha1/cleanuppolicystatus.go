@@ -27,7 +27,8 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	Due *int64 `json:"due,omitempty"`
 	// held is the number of due candidates that Winnow cannot delete now. The condition Ready says why.
 	Held *int64 `json:"held,omitempty"`
-	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time.
+	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose
+	// notice is not over.
 	Waiting *int64 `json:"waiting,omitempty"`
 	// holds lists changes that made too many objects due at once and that wait for approval. A hold ends when the
 	// annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.

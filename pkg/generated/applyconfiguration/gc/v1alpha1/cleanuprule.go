@@ -68,6 +68,13 @@ type CleanupRuleApplyConfiguration struct {
 	// several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and
 	// activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
 	WaitFor *WaitForApplyConfiguration `json:"waitFor,omitempty"`
+	// notice is how long an Event on the object announces its deletion before Winnow deletes it: a duration of at least one
+	// second, for example "1d". The Event says when the object goes at the earliest, which policy and rule want that, and how to keep the
+	// object. Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object above a limit by count
+	// is given notice when it comes to be above the limit. If several policies match an object, or a guardrail sets minNotice,
+	// the longest notice applies. It does not delay activeDeadline, and cannot delay spec.ttlSecondsAfterFinished, which
+	// Kubernetes itself carries out.
+	Notice *gcv1alpha1.TTL `json:"notice,omitempty"`
 }
 
 // CleanupRuleApplyConfiguration constructs a declarative configuration of the CleanupRule type for use with
@@ -184,5 +191,13 @@ func (b *CleanupRuleApplyConfiguration) WithManagedElsewhere(value gcv1alpha1.Ma
 // If called multiple times, the WaitFor field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithWaitFor(value *WaitForApplyConfiguration) *CleanupRuleApplyConfiguration {
 	b.WaitFor = value
+	return b
+}
+
+// WithNotice sets the Notice field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Notice field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithNotice(value gcv1alpha1.TTL) *CleanupRuleApplyConfiguration {
+	b.Notice = &value
 	return b
 }

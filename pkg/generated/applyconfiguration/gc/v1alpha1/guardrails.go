@@ -24,6 +24,9 @@ type GuardrailsApplyConfiguration struct {
 	// or by count. If maxTTL is smaller, minTTL applies. Kubernetes itself carries out spec.ttlSecondsAfterFinished of a
 	// Job, and minTTL cannot delay that.
 	MinTTL *gcv1alpha1.TTL `json:"minTTL,omitempty"`
+	// minNotice is the shortest time for which an Event on an object must announce its deletion before Winnow deletes it, by any
+	// policy and any ceiling. A rule can set a longer notice, but not a shorter one.
+	MinNotice *gcv1alpha1.TTL `json:"minNotice,omitempty"`
 	// maxTTL is the longest time to keep an object after it finishes. It cuts every longer time, including those that the
 	// annotations of an object ask for.
 	MaxTTL *gcv1alpha1.TTL `json:"maxTTL,omitempty"`
@@ -68,6 +71,14 @@ func (b *GuardrailsApplyConfiguration) WithRequireServiceAccount(value bool) *Gu
 // If called multiple times, the MinTTL field is set to the value of the last call.
 func (b *GuardrailsApplyConfiguration) WithMinTTL(value gcv1alpha1.TTL) *GuardrailsApplyConfiguration {
 	b.MinTTL = &value
+	return b
+}
+
+// WithMinNotice sets the MinNotice field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MinNotice field is set to the value of the last call.
+func (b *GuardrailsApplyConfiguration) WithMinNotice(value gcv1alpha1.TTL) *GuardrailsApplyConfiguration {
+	b.MinNotice = &value
 	return b
 }
 
