@@ -24,6 +24,7 @@ func (e *Engine) SetMarks(m *memory.Marks, now time.Time) {
 	}
 	ns.Marks[m.Name] = m
 	e.MarksChanged(ns)
+	e.TouchAnnounced(ns, before, m)
 	for uid := range m.Unused {
 		if rec := e.Records.Get(uid); rec != nil && rec.NS == ns && e.Usage.Adopt(rec, knowledge.Mark(ns, rec, now)) {
 			e.Touch(rec)

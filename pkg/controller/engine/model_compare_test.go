@@ -39,6 +39,7 @@ func (e *simulation) work(t *rapid.T) {
 			t.Fatalf("deletes %q in namespace %s, want %q", got, name, want)
 		}
 	}
+	e.checkAnnounced(t, orders)
 	for _, o := range orders {
 		if want := propagations[o.Fact.UID]; o.Deadline == nil && o.Propagation != want {
 			t.Fatalf("deletes %s with propagation %s, want %s", o.Fact.UID, o.Propagation, want)

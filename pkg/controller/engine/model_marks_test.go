@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // These are the marks in TestEngine. Some objects do not say when they finished. They count from when each replica first saw them finished, or from the
@@ -34,14 +35,23 @@ type simDate struct {
 func (e *simulation) storeDrawn() {
 	e.stored, e.dates = map[types.NamespacedName]*memory.Marks{}, map[*driver]map[types.UID]simDate{}
 	for _, f := range e.Objects {
-		if f.FirstSeen == nil {
+		notice, announced := e.Notices[f.UID]
+		if f.FirstSeen == nil && !announced {
 			continue
 		}
 		name := types.NamespacedName{Namespace: f.Namespace, Name: "marks-0"}
 		if e.stored[name] == nil {
-			e.stored[name] = &memory.Marks{NamespacedName: name, ResourceVersion: e.next(), Finished: map[types.UID]memory.FinishMark{}}
+			e.stored[name] = &memory.Marks{
+				NamespacedName: name, ResourceVersion: e.next(), Finished: map[types.UID]memory.FinishMark{},
+				Announced: map[types.UID]policy.Announcement{},
+			}
 		}
-		e.stored[name].Finished[f.UID] = memory.FinishMark{Since: f.FinishedAt, Version: f.ResourceVersion}
+		if f.FirstSeen != nil {
+			e.stored[name].Finished[f.UID] = memory.FinishMark{Since: f.FinishedAt, Version: f.ResourceVersion}
+		}
+		if announced {
+			e.stored[name].Announced[f.UID] = policy.Announcement(notice)
+		}
 	}
 }
 
@@ -105,7 +115,7 @@ func (e *simulation) marked(uid types.UID, after uint64) bool {
 }
 
 // storeMarks stores the marks that the leader wants to store, and both replicas observe them.
-func (e *simulation) storeMarks(*rapid.T) {
+func (e *simulation) storeMarks(t *rapid.T) {
 	e.both(e.stepAll)
 	for _, name := range model.DrawnNamespaces {
 		changed, _ := e.leader.MarksToStore(name)
@@ -120,7 +130,9 @@ func (e *simulation) storeMarks(*rapid.T) {
 			e.both(func(t *driver) { e.observeMarks(t, m) })
 		}
 	}
+	e.readNotices()
 	e.clearDue()
+	e.checkStoredNotices(t)
 }
 
 func (e *simulation) observeMarks(t *driver, m *memory.Marks) {

@@ -109,6 +109,8 @@ func (e *simulation) run(t *rapid.T) {
 		"finalizers":     e.finalizers,
 		"candidates":     e.candidates,
 		"marks":          e.storeMarks,
+		"notices":        e.giveNotices,
+		"lost notices":   e.loseNotices,
 		"":               e.checkAll,
 	})
 }

@@ -132,6 +132,7 @@ func (e *Engine) drop(rec *memory.Record) {
 	e.Unlink(rec)
 	e.Untrack(rec)
 	e.CountFirstSeen(rec, false)
+	e.ForgetNotice(rec)
 	rec.SetDue(false)
 	rec.CountDeadline(-1)
 	rec.CountDeadlineSet(-1)

@@ -31,6 +31,7 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 	before, waited := rec.Counted(), policy.IsWait(memory.Reasons[rec.Reason])
 	rec.SetDecision(r, d)
 	e.Recount(rec, before)
+	e.NoteNotice(rec, r.Policy, d, now)
 	e.NeedRights(rec, r.Policy, d)
 	next := e.NextDecision(rec, d, now)
 	next.AddTime(e.decidePreviews(rec, now))

@@ -23,7 +23,7 @@ var (
 	outcome  = Label{Name: "outcome", Values: outcomes()}
 	result   = func(values ...string) Label { return Label{Name: "result", Values: values} }
 
-	notification = Label{Name: "type", Values: []string{NotificationHold, NotificationDeletion}}
+	notification = Label{Name: "type", Values: []string{NotificationHold, NotificationNotice, NotificationDeletion}}
 )
 
 var (
@@ -109,6 +109,7 @@ var (
 // The values of the labels type and result of notifications.
 const (
 	NotificationHold     = "Hold"
+	NotificationNotice   = "Notice"
 	NotificationDeletion = "Deletion"
 
 	NotificationOK      = "ok"

@@ -31,6 +31,7 @@ func TestTracked(t *testing.T) {
 winnow_tracker_candidates{resource="jobs.batch",state="Due"} 0
 winnow_tracker_candidates{resource="jobs.batch",state="Held"} 2
 winnow_tracker_candidates{resource="jobs.batch",state="Kept"} 0
+winnow_tracker_candidates{resource="jobs.batch",state="Notified"} 0
 winnow_tracker_candidates{resource="jobs.batch",state="Terminating"} 0
 winnow_tracker_candidates{resource="jobs.batch",state="Waiting"} 3
 `},

@@ -14,7 +14,7 @@ import (
 )
 
 var candidateStates = []gc.CandidateState{
-	gc.CandidateWaiting, gc.CandidateDue, gc.CandidateHeld, gc.CandidateTerminating, gc.CandidateKept,
+	gc.CandidateWaiting, gc.CandidateNotified, gc.CandidateDue, gc.CandidateHeld, gc.CandidateTerminating, gc.CandidateKept,
 }
 
 var (

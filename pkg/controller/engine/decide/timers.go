@@ -28,6 +28,9 @@ func (dec *Decider) NextDecision(rec *memory.Record, d policy.Decision, now time
 	next.Add(d)
 	next.AddTime(d.PassesAt)
 	next.AddTime(rec.RecountAt())
+	if from := d.Advance.From; from.After(now) {
+		next.AddTime(from) // The notice must be given then.
+	}
 	if d.Action != policy.Hold && d.Action != policy.HoldDeadline {
 		return next
 	}

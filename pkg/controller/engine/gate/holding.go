@@ -59,7 +59,7 @@ func (g *Gate) HoldQuotaDelete(rec *memory.Record, effective *policy.Effective, 
 	}
 	sure := g.DecideWithoutQuotas(rec, effective, now)
 	if !sure.Ready() {
-		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonUnobserved, Detail: doubt, At: d.At}
+		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonUnobserved, Detail: doubt, At: d.At, Advance: d.Advance}
 	}
 	return sure
 }
@@ -90,6 +90,10 @@ func (g *Gate) WithDetail(rec *memory.Record, d policy.Decision) policy.Decision
 	switch {
 	case d.Reason == policy.ReasonInUse, d.Reason == policy.ReasonReferrersUnknown:
 		d.Detail = g.explainUsage(rec)
+	case d.Reason == policy.ReasonNotified:
+		d.Detail = d.Advance.Detail()
+	case d.Reason == policy.ReasonNoticePending:
+		d.Detail = g.whyPending(rec, d.Advance)
 	case d.Waits() && d.Reason == d.Wait.Reason:
 		d.Detail = d.Wait.Detail(rec.Fact())
 	}

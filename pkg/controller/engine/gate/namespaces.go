@@ -11,6 +11,7 @@ func (g *Gate) ForgetEmpty() {
 		}
 		g.ClearChanges(ns)
 		g.holdsToCheck.Delete(ns)
+		g.ToAnnounce.Delete(ns)
 		g.PublishConditions(ns, nil)
 		delete(g.Namespaces, ns.Name)
 		if len(ns.Covered) > 0 {

@@ -28,6 +28,8 @@ type Knowledge struct {
 	Usage       *usage.Tracker[*memory.Record]
 	// Unmarked are the namespaces whose stored marks may be out of date.
 	Unmarked sets.Set[string]
+	// ToAnnounce are the namespaces that may have objects whose notice must be given.
+	ToAnnounce sets.Set[*memory.Namespace]
 	// marksListed says that the stored marks were listed, NoMarks that they cannot be stored.
 	marksListed, NoMarks bool
 	asking
@@ -45,5 +47,6 @@ func New(m *memory.Memory) *Knowledge {
 		Recreations: NewRecreations(),
 		Usage:       usage.New[*memory.Record](references.MaxKeys),
 		Unmarked:    sets.New[string](),
+		ToAnnounce:  sets.New[*memory.Namespace](),
 	}
 }

@@ -13,14 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // MaxMarks is how many objects one Marks has at most, so that it can be stored.
 const MaxMarks = 5000
 
-// RemoveMarks handles the removal of stored marks. The times are still known, so the marks are stored again if they are needed.
+// RemoveMarks handles the removal of stored marks. The times are still known, so the marks are stored again if they are needed. Notices are
+// given anew: only what is stored counts for them.
 func (k *Knowledge) RemoveMarks(name types.NamespacedName) {
 	if ns := k.Namespaces[name.Namespace]; ns != nil {
+		k.TouchAnnounced(ns, ns.Marks[name.Name], nil)
 		delete(ns.Marks, name.Name)
 		k.MarksChanged(ns)
 		k.NoteEmpty(ns)
@@ -50,7 +53,7 @@ func (k *Knowledge) MarksUnavailable() {
 // marksKnown reports whether it is known what the stored marks say about the objects of a namespace. Until then, the objects may have been
 // due for longer than memory says.
 func (k *Knowledge) marksKnown(ns *memory.Namespace) bool {
-	return k.marksListed || k.NoMarks || len(ns.Unused) == 0 && len(ns.FirstSeen) == 0
+	return k.marksListed || k.NoMarks || len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && !announces(ns)
 }
 
 // Mark returns since when an object is unused according to the stored marks; zero if they do not have the object. Only Winnow may write
@@ -92,27 +95,40 @@ func (k *Knowledge) MarksToStore(namespace string) (out []*memory.Marks, known b
 		return nil, true
 	case !k.marksListed:
 		return nil, false
-	case len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && len(ns.Marks) == 0:
+	case len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && len(ns.Marks) == 0 && !announces(ns):
 		return nil, true
-	case !marksFinishes(ns) && !k.usesKnown(ns):
+	case !marksFinishes(ns) && !announces(ns) && !k.usesKnown(ns):
 		return nil, false // This may go on for long.
 	}
-	unused, usesKnown := k.wantedUnused(ns)
-	finished, finishesKnown := k.wantedFinishMarks(ns)
-	return addMarks(ns, changedMarks(ns, unused, finished), unused, finished), usesKnown && finishesKnown
+	var w wantedMarks
+	var usesKnown, finishesKnown, noticesKnown bool
+	w.unused, usesKnown = k.wantedUnused(ns)
+	w.finished, finishesKnown = k.wantedFinishMarks(ns)
+	w.announced, noticesKnown = k.wantedAnnouncements(ns)
+	return w.add(ns, w.changed(ns)), usesKnown && finishesKnown && noticesKnown
 }
 
-// changedMarks returns the stored marks that must be changed or deleted. It removes the objects of all other marks from unused and
-// finished.
-func changedMarks(ns *memory.Namespace, unused map[types.UID]time.Time, finished map[types.UID]memory.FinishMark) []*memory.Marks {
+// wantedMarks are the marks that must be stored for the objects of a namespace.
+type wantedMarks struct {
+	unused    map[types.UID]time.Time
+	finished  map[types.UID]memory.FinishMark
+	announced map[types.UID]policy.Announcement
+}
+
+// left returns how many marks are still to be added.
+func (w *wantedMarks) left() int { return len(w.unused) + len(w.finished) + len(w.announced) }
+
+// changed returns the stored marks that must be changed or deleted. It removes the objects of all stored marks from the wanted marks.
+func (w *wantedMarks) changed(ns *memory.Namespace) []*memory.Marks {
 	var changed []*memory.Marks
 	for _, name := range slices.Sorted(maps.Keys(ns.Marks)) {
 		stored := ns.Marks[name]
 		m := &memory.Marks{NamespacedName: stored.NamespacedName, ResourceVersion: stored.ResourceVersion}
-		var sameUses, sameFinishes bool
-		m.Unused, sameUses = keep(stored.Unused, unused, time.Time.Equal)
-		m.Finished, sameFinishes = keep(stored.Finished, finished, memory.FinishMark.Equal)
-		if !sameUses || !sameFinishes || m.Len() == 0 {
+		var sameUses, sameFinishes, sameNotices bool
+		m.Unused, sameUses = keep(stored.Unused, w.unused, time.Time.Equal)
+		m.Finished, sameFinishes = keep(stored.Finished, w.finished, memory.FinishMark.Equal)
+		m.Announced, sameNotices = keep(stored.Announced, w.announced, policy.Announcement.Equal)
+		if !sameUses || !sameFinishes || !sameNotices || m.Len() == 0 {
 			changed = append(changed, m)
 		}
 	}
@@ -172,16 +188,15 @@ func keep[M any](stored, wanted map[types.UID]M, equal func(M, M) bool) (out map
 	return out, same
 }
 
-// addMarks adds objects to the first marks of a namespace that have room. changed are the marks that must be stored anyway.
-func addMarks(
-	ns *memory.Namespace, changed []*memory.Marks, unused map[types.UID]time.Time, finished map[types.UID]memory.FinishMark,
-) []*memory.Marks {
-	for number := 0; len(unused)+len(finished) > 0; number++ {
+// add adds objects to the first marks of a namespace that have room. changed are the marks that must be stored anyway.
+func (w *wantedMarks) add(ns *memory.Namespace, changed []*memory.Marks) []*memory.Marks {
+	for number := 0; w.left() > 0; number++ {
 		name := fmt.Sprint("marks-", number)
 		i := slices.IndexFunc(changed, func(m *memory.Marks) bool { return m.Name == name })
 		m := &memory.Marks{
 			NamespacedName: types.NamespacedName{Namespace: ns.Name, Name: name},
 			Unused:         map[types.UID]time.Time{}, Finished: map[types.UID]memory.FinishMark{},
+			Announced: map[types.UID]policy.Announcement{},
 		}
 		switch stored := ns.Marks[name]; {
 		case i >= 0:
@@ -192,9 +207,11 @@ func addMarks(
 			m.ResourceVersion = stored.ResourceVersion
 			maps.Copy(m.Unused, stored.Unused)
 			maps.Copy(m.Finished, stored.Finished)
+			maps.Copy(m.Announced, stored.Announced)
 		}
-		move(m.Unused, unused, MaxMarks-m.Len())
-		move(m.Finished, finished, MaxMarks-m.Len())
+		move(m.Unused, w.unused, MaxMarks-m.Len())
+		move(m.Finished, w.finished, MaxMarks-m.Len())
+		move(m.Announced, w.announced, MaxMarks-m.Len())
 		if i < 0 {
 			changed = append(changed, m)
 		}

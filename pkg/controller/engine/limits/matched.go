@@ -36,5 +36,8 @@ func (l *Limits) Match(rec *memory.Record) {
 
 // Object returns what policies must know about the matched record.
 func (l *Limits) Object(rec *memory.Record) policy.Object {
-	return policy.Object{Fact: &l.Asked.fact, Owner: lifecycle.OwnershipOf(&l.Asked.fact, l), Recreated: rec.Flags.Has(memory.Recreated)}
+	return policy.Object{
+		Fact: &l.Asked.fact, Owner: lifecycle.OwnershipOf(&l.Asked.fact, l), Recreated: rec.Flags.Has(memory.Recreated),
+		Announced: rec.Announced(),
+	}
 }

@@ -68,6 +68,8 @@ type Namespace struct {
 	FormerHoldAbove policy.HoldAbove
 	// FirstSeen are the records whose finish is marked.
 	FirstSeen sets.Set[*Record]
+	// Announcing are the records that have been given notice, or must be given notice now.
+	Announcing map[*Record]Announcing
 	// Rights are the rights that requests in the namespace need, as far as they are asked for.
 	Rights map[deletion.Right]RightAnswer
 	// Marks are the stored marks, by name.

@@ -62,6 +62,8 @@ const (
 	MustCount
 	// Waited: the record waited for something when the pending changes of its namespace began, or since then.
 	Waited
+	// Notified: notice of the deletion of the object was given.
+	Notified
 )
 
 func (f flags) Has(flag flags) bool { return f&flag != 0 }
@@ -298,6 +300,7 @@ func (rec *Record) SetDecision(r policy.Resolution, d policy.Decision) {
 	rec.Policy, rec.Rule, rec.propagation = r.Policy, r.Rule, propagationCodes[r.Propagation]
 	rec.Flags.Set(native, r.Native)
 	rec.Action, rec.Reason, rec.At = d.Action, rec.Reason.Recode(d.Reason), InstantOf(d.At)
+	rec.Flags.Set(Notified, !d.Advance.Announced.Given.IsZero())
 	if waits := d.Waits(); !d.Wait.Unknown && (waits || len(rec.NS.Changes) == 0) {
 		rec.Flags.Set(Waited, waits)
 	}

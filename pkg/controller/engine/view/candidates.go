@@ -212,11 +212,19 @@ func (c candidateFields) Get(field string) string {
 
 // state is the state of the candidate.
 func (c candidateFields) state() gc.CandidateState {
-	_, d := c.Decider()
+	return StateOf(c.Record)
+}
+
+// StateOf returns the state of the candidate of a record.
+func StateOf(rec *memory.Record) gc.CandidateState {
+	if rec.ShowsNotice() {
+		return gc.CandidateNotified
+	}
+	_, d := rec.Decider()
 	return States[d.Action]
 }
 
-// States has the state of a candidate by its action.
+// States has the state of a candidate by its action, if no notice of its deletion was given.
 var States = map[policy.Action]gc.CandidateState{
 	policy.Ignore: gc.CandidateNone, policy.SetDeadline: gc.CandidateNone, policy.HoldDeadline: gc.CandidateNone,
 	policy.Keep: gc.CandidateKept, policy.Wait: gc.CandidateWaiting, policy.Hold: gc.CandidateHeld,

@@ -35,7 +35,7 @@ func (v *View) Candidate(rec *memory.Record, alone bool) gc.CleanupCandidate {
 	}
 	out.Status = gc.CleanupCandidateStatus{
 		Object:  gc.CandidateObject{Resource: f.Resource, Name: f.Name, ResourceVersion: strconv.FormatUint(f.ResourceVersion, 10)},
-		State:   States[d.Action],
+		State:   StateOf(rec),
 		Reason:  string(d.Reason),
 		Message: d.Sentence(),
 		Outcome: f.Outcome, DueTime: timeOrNil(gc.WholeSecond(d.At)), Finalizers: f.Finalizers,
@@ -82,14 +82,24 @@ func (v *View) explainMatches(rec *memory.Record, p *policy.Policy, d policy.Dec
 	if s.State == gc.CandidateDue && v.Following && !preview {
 		s.Message += "; the leader deletes it, and reports any failure in the status of the policy"
 	}
-	if s.State != gc.CandidateWaiting {
-		return
+	if d.Action == policy.Wait {
+		if preview {
+			d.Advance = policy.Advance{} // No notice is given.
+		}
+		s.Message += v.untilDue(rec, p, d, &effective)
 	}
-	if reason, detail := v.whenDue(rec, p, &effective); reason != "" {
-		s.Message += fmt.Sprintf(". When it is due, it will be held (%s): %s", reason, detail)
-		return
+}
+
+// untilDue says what follows for a record that waits until it is due, and for which p decides d.
+func (v *View) untilDue(rec *memory.Record, p *policy.Policy, d policy.Decision, effective *policy.Effective) string {
+	if reason, detail := v.whenDue(rec, p, effective); reason != "" {
+		return fmt.Sprintf(". When it is due, it will be held (%s): %s", reason, detail)
 	}
-	s.Message += ". " + effective.Extension(limits)
+	extension := ". " + effective.Extension(v.LimitsOn(rec))
+	if notice := d.Advance.Detail(); notice != "" {
+		return "; " + notice + extension
+	}
+	return extension
 }
 
 // whenDue returns why a record that waits, and for which a policy decides, will be held when it is due, as far as that is known now;

@@ -49,7 +49,11 @@ func (v *View) Totals(now time.Time) Totals {
 	}
 	out.ClockSkew, out.ClockCompared = v.Fresh.ClockSkew(now)
 	for of, n := range v.Counts {
-		if state := States[of.Action]; state != gc.CandidateNone {
+		state := States[of.Action]
+		if of.Notified {
+			state = gc.CandidateNotified
+		}
+		if state != gc.CandidateNone {
 			add(out.Candidates, of.Resource, state, n)
 		}
 		switch of.Action {

@@ -43,7 +43,7 @@ func (v *View) Verdicts(namespace string, until time.Time) iter.Seq[Verdict] {
 func (v *View) verdict(rec *memory.Record, until time.Time) Verdict {
 	d := rec.Decision()
 	out := Verdict{Compact: &rec.Compact, By: policy.Name(rec.Policy, rec.Rule), State: States[d.Action], Reason: d.Reason, At: d.At}
-	waits := d.Reason == policy.ReasonWaitingForArchive
+	waits := d.Reason == policy.ReasonWaitingForArchive || d.Reason == policy.ReasonNotified
 	if !waits && (out.State != gc.CandidateWaiting || out.At.After(until)) {
 		return out
 	}
@@ -68,6 +68,10 @@ func (v *View) heldWhenDue(rec *memory.Record) (policy.Reason, policy.Waiting) {
 	if reason, _ := effective.WhenDue(); reason != "" {
 		return reason, policy.Waiting{}
 	}
-	wait := effective.Wait(v.LimitsOn(rec))
+	limits := v.LimitsOn(rec)
+	wait := effective.Wait(limits)
+	if wait.Reason == "" {
+		wait = effective.NoticeWait(limits, rec.Decision().At)
+	}
 	return wait.Reason, wait
 }

@@ -90,6 +90,7 @@ type object struct {
 	Finalizers              []string
 	Terminating, Recreated  bool
 	Applied                 string // The tool that applied it.
+	Announced, Named        string // When notice was given, and the time that it names.
 
 	Answer, By, Due string
 	Propagation     metav1.DeletionPropagation

@@ -40,7 +40,7 @@ var ownerGroups = map[string]string{
 
 // world returns the objects of the example under these manifests.
 func (e *example) world(manifests string) (*World, error) {
-	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}}
+	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}, Notices: map[types.UID]Notice{}}
 	if err := w.read(manifests); err != nil {
 		return nil, err
 	}
@@ -49,6 +49,9 @@ func (e *example) world(manifests string) (*World, error) {
 			f.ResourceVersion = uint64(len(w.Objects) + 1)
 			w.Objects = append(w.Objects, f)
 			w.Recreated[f.UID] = o.Recreated
+			if o.Announced != "" {
+				w.Notices[f.UID] = Notice{Given: must(moments(o.Announced)), At: must(moments(o.Named))}
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.CronJobs)) {

@@ -114,10 +114,12 @@ func (c *recomputation) decideCandidate(
 	if w := c.longestWait(f); w != nil {
 		waits, at := c.decideWait(f, w, due)
 		v := say(Delete, s.reason, at)
-		v.waits = waits
-		return v
+		if v.waits = waits; waits != "" {
+			return v
+		}
+		return c.afterNotice(f, s.at, v)
 	}
-	return say(Delete, s.reason, due)
+	return c.afterNotice(f, s.at, say(Delete, s.reason, due))
 }
 
 // ignored returns why an object is no candidate; empty if it is one.

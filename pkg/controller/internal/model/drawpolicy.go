@@ -88,6 +88,9 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	if rarely(t, 4) {
 		r.WaitFor = drawWait(t)
 	}
+	if rarely(t, 3) {
+		r.Notice = drawNotice(t)
+	}
 	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
 		r.After, r.Outcome, r.TTL = gc.AfterCreated, "", new(pick(t, drawnTTLs...))
 		if slices.Equal(r.Resources, []string{DrawnConfigMaps}) || rarely(t, 40) { // Others cannot be unused, so the policy cannot be read.
@@ -122,6 +125,14 @@ func drawWait(t *rapid.T) *gc.WaitFor {
 		w.OnTimeout = "Archive"
 	}
 	return w
+}
+
+// drawNotice draws how long before their deletion objects are announced, rarely a time that cannot be read.
+func drawNotice(t *rapid.T) *gc.TTL {
+	if rarely(t, 80) {
+		return new(pick[gc.TTL](t, gc.TTLNever, "0s", "1 day"))
+	}
+	return new(pick(t, drawnDeadlines...))
 }
 
 // drawLimits draws the TTL, the capacity and the deadline of a rule, rarely one that cannot be read.
@@ -175,6 +186,9 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 	g := &gc.Guardrails{SuspendAll: rarely(t, 8)}
 	if rarely(t, 3) {
 		g.MinTTL = new(pick(t, drawnDurations...))
+	}
+	if rarely(t, 5) {
+		g.MinNotice = new(pick(t, drawnDurations...))
 	}
 	if rarely(t, 3) {
 		g.MaxTTL = new(pick(t, drawnDurations...))

@@ -77,6 +77,8 @@ type match struct {
 	propagation    metav1.DeletionPropagation
 	// waitFor is what the object waits for; nil if it waits for nothing, or has it already.
 	waitFor *gc.WaitFor
+	// notice is how long before its deletion the object is announced; nil if the rule does not say.
+	notice *gc.TTL
 }
 
 // matchesOn returns the matches on an object, in the order of the policies' names: the matches of its namespace or, if it has none, of
@@ -118,6 +120,7 @@ func (p policy) matchesOn(f *lifecycle.Fact, previewed PolicyRef) []match {
 				deletesApplied: r.ManagedElsewhere == gc.ManagedElsewhereDelete,
 				propagation:    orBackground(r.PropagationPolicy),
 				waitFor:        waitFor(r, f),
+				notice:         r.Notice,
 			}}
 		}
 	}

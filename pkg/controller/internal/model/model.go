@@ -31,6 +31,8 @@ type World struct {
 	Policies        []*gc.CleanupPolicy
 	ClusterPolicies []*gc.ClusterCleanupPolicy
 	Quotas          []*corev1.ResourceQuota
+	// Notices are the notices that are stored, by the UID of the object.
+	Notices map[types.UID]Notice
 	// Recreated are the objects that came back under the same name too often.
 	Recreated map[types.UID]bool
 }

@@ -89,6 +89,37 @@ func TestMinTTLIsNeverUndercut(t *testing.T) {
 	})
 }
 
+// TestNothingGoesUnannounced: what goes was given notice for as long as every rule that matches it and every guardrail demands, and not
+// before the time that the notice names.
+func TestNothingGoesUnannounced(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		w.Notices = map[types.UID]Notice{}
+		for _, f := range w.Objects {
+			if rarely(t, 2) {
+				given := w.Now.Add(-pick(t, drawnAges...))
+				w.Notices[f.UID] = Notice{Given: given, At: given.Add(pick(t, drawnAges...))}
+			}
+		}
+		answers, c := w.Answers(), w.recomputation(PolicyRef{})
+		for _, f := range w.Objects {
+			n, given := w.Notices[f.UID]
+			if answers[f.UID].Action != Delete {
+				continue
+			}
+			for _, v := range c.matches[f.UID] {
+				if v.notice != nil && (!given || w.Now.Before(n.Given.Add(duration(*v.notice))) || w.Now.Before(n.At)) {
+					t.Errorf("%s goes, and was given notice %+v; a rule demands %s", f.Name, n, *v.notice)
+				}
+			}
+			for _, p := range c.enforcedIn(f.Namespace) {
+				if g := p.cluster.Guardrails; g != nil && g.MinNotice != nil && duration(*g.MinNotice) > 0 && (!given || w.Now.Before(n.Given.Add(duration(*g.MinNotice)))) {
+					t.Errorf("%s goes, and was given notice %+v; a guardrail demands %s", f.Name, n, *g.MinNotice)
+				}
+			}
+		}
+	})
+}
+
 // calm takes away all that keeps what is over a limit.
 func calm(w *World) {
 	w.Policies = slices.DeleteFunc(w.Policies, func(p *gc.CleanupPolicy) bool { return !readable(policy{spec: &p.Spec}) })
@@ -131,7 +162,8 @@ func checkCeiling(t *rapid.T, c *recomputation, p policy, resource string, most 
 		}
 		total[f.Namespace]++
 		switch a := c.decide(f).Answer; {
-		case a.Reason == "WaitingForArchive", a.Reason == "NotArchived": // The ceiling counts it, and lets it wait.
+		case slices.Contains([]string{"WaitingForArchive", "NotArchived", "NoticePending", "Notified"}, a.Reason):
+			// The ceiling counts it, and lets it wait.
 		case a.Action != Delete:
 			kept++
 		case a.By == "ceiling="+p.ref.Name:

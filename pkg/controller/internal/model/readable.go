@@ -25,7 +25,7 @@ func readable(p policy) bool {
 }
 
 func readableRule(r gc.CleanupRule) bool {
-	return readableLimits(r) && readableAfter(r) && readableWait(r.WaitFor) &&
+	return readableLimits(r) && readableAfter(r) && readableWait(r.WaitFor) && readableDeadline(r.Notice) &&
 		(all(r.Resources, readableResource) || slices.Equal(r.Resources, []string{gc.ResourceAll})) &&
 		readableSelector(r.Selector) &&
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
@@ -75,7 +75,7 @@ func readableCapacity(c *gc.Capacity) bool {
 }
 
 func readableGuardrails(g *gc.Guardrails) bool {
-	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) &&
+	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) && readableDuration(g.MinNotice) &&
 		readableNumber(g.MaxDeletionsPerMinute, 1, gc.MaxNumber) &&
 		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber)) &&
 		all(g.Ceilings, func(c gc.Ceiling) bool {

@@ -124,6 +124,12 @@ func (b *RuleBuilder) WaitFor(expression string, atMost gc.TTL, onTimeout gc.Wai
 	return b
 }
 
+// Notice makes Winnow announce deletions.
+func (b *RuleBuilder) Notice(lead gc.TTL) *RuleBuilder {
+	b.rule.Notice = &lead
+	return b
+}
+
 // AfterCreated makes the rule count from the creation.
 func (b *RuleBuilder) AfterCreated() *RuleBuilder {
 	b.rule.After = gc.AfterCreated

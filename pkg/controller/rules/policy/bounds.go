@@ -18,6 +18,8 @@ type Bounds struct {
 	RequireAccount string
 
 	minTTL                     time.Duration
+	minNotice                  time.Duration
+	minNoticePolicy            string // the name of the cluster policy that sets minNotice
 	maxTTL                     ttl
 	minTTLPolicy, maxTTLPolicy string // the names of the cluster policies that set minTTL and maxTTL
 	forbidNever                bool
@@ -59,6 +61,9 @@ func BoundsOf(policies []*Policy) Bounds {
 		out.HoldAbove = out.HoldAbove.Stricter(HoldAbove{b.HoldAbove.Objects, b.HoldAbove.Total, p.Name, p.Name})
 		if b.minTTL > out.minTTL {
 			out.minTTL, out.minTTLPolicy = b.minTTL, p.Name
+		}
+		if b.minNotice > out.minNotice {
+			out.minNotice, out.minNoticePolicy = b.minNotice, p.Name
 		}
 		if out.maxTTL.laterThan(b.maxTTL) {
 			out.maxTTL, out.maxTTLPolicy = b.maxTTL, p.Name

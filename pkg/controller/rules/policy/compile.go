@@ -129,7 +129,9 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 			return nil, fmt.Errorf("selector: %w", err)
 		}
 	}
-	if err := errors.Join(out.compileConditions(r.MatchConditions), out.compileLimits(r), out.compileWait(r.WaitFor)); err != nil {
+	if err := errors.Join(
+		out.compileConditions(r.MatchConditions), out.compileLimits(r), out.compileWait(r.WaitFor), out.compileNotice(r.Notice),
+	); err != nil {
 		return nil, err
 	}
 	return out, checkTrigger(r, out.trigger.Trigger, out.selector)

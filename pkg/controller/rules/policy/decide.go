@@ -49,6 +49,8 @@ type Decision struct {
 	PassesAt time.Time
 	// Wait is what a due object waits for. With Delete, the object counts as due, but nothing may be sent for it yet.
 	Wait Waiting
+	// Advance is the notice that the object needs before it is deleted.
+	Advance Advance
 	// Deadline is the new deadline with SetDeadline; zero removes it. Ends is set with SetDeadline and HoldDeadline if the object has run for
 	// longer already, so that the deadline would end it at once.
 	Deadline time.Duration
@@ -84,7 +86,9 @@ func (d Decision) Held(reason Reason, detail string) Decision {
 	if d.Action == SetDeadline {
 		action = HoldDeadline
 	}
-	return Decision{Action: action, Reason: reason, Detail: detail, At: d.At, PassesAt: d.PassesAt, Wait: d.Wait, Ends: d.Ends}
+	return Decision{
+		Action: action, Reason: reason, Detail: detail, At: d.At, PassesAt: d.PassesAt, Wait: d.Wait, Advance: d.Advance, Ends: d.Ends,
+	}
 }
 
 // Due reports whether the object is due and still exists.
@@ -126,7 +130,7 @@ func (e *Effective) Decide(limits Limits, now time.Time) (Resolution, Decision) 
 	case a.never:
 		return r, e.decideNever()
 	}
-	d := e.decideCandidate(a, limits, now)
+	d := e.withNotice(e.decideCandidate(a, limits, now), a, limits, now)
 	d.PassesAt = a.passesAt
 	return r, d
 }

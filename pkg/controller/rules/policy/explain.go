@@ -133,6 +133,9 @@ func (r *Rule) describe() string {
 	if r.wait != nil {
 		parts = append(parts, r.wait.String())
 	}
+	if r.notice != 0 {
+		parts = append(parts, fmt.Sprintf("gives notice %s before it deletes them", ttl{duration: r.notice}))
+	}
 	return strings.Join(parts, ", and ")
 }
 

@@ -20,10 +20,11 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 			}
 		}
 	}
-	least := ttl{}
+	least, notice := ttl{}, ttl{}
 	set("minTTL", g.MinTTL, &least)
+	set("minNotice", g.MinNotice, &notice)
 	set("maxTTL", g.MaxTTL, &c.bounds.maxTTL)
-	c.bounds.minTTL = least.duration
+	c.bounds.minTTL, c.bounds.minNotice = least.duration, notice.duration
 	c.bounds.forbidNever = g.AllowNever != nil && !*g.AllowNever
 	count := func(field string, n *int64, least int64, to *int) {
 		if n != nil {

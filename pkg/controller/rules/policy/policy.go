@@ -63,6 +63,8 @@ type Rule struct {
 	// activeDeadline is how long objects may run; zero if the rule does not say.
 	activeDeadline time.Duration
 	wait           *wait // nil if due objects wait for nothing
+	// notice is how long before its deletion an object is announced; zero if the rule does not say.
+	notice time.Duration
 }
 
 // Capacity limits how many candidates of a pool are kept.

@@ -37,6 +37,8 @@ const (
 	ReasonRecreateLoop            Reason = "RecreateLoop"
 	ReasonWaitingForArchive       Reason = "WaitingForArchive"
 	ReasonNotArchived             Reason = "NotArchived"
+	ReasonNoticePending           Reason = "NoticePending"
+	ReasonNotified                Reason = "Notified"
 	ReasonPolicyUnreadable        Reason = gc.ReasonUnreadable
 	ReasonSuspended               Reason = "Suspended"
 	ReasonHeld                    Reason = "Held"
@@ -90,6 +92,8 @@ var described = []struct {
 	{ReasonRecreateLoop, "It comes back after each deletion"},
 	{ReasonWaitingForArchive, "It waits to be archived"},
 	{ReasonNotArchived, "Nobody has archived it in time"},
+	{ReasonNoticePending, "Notice of its deletion is not given yet"},
+	{ReasonNotified, "Notice of its deletion was given, and is not over"},
 	{ReasonPolicyUnreadable, "A policy cannot be read"},
 	{ReasonSuspended, "Deletions are suspended"},
 	{ReasonHeld, "A change made too many objects due at once, and waits for approval"},

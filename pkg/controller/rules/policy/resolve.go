@@ -17,6 +17,8 @@ type Object struct {
 	*lifecycle.Fact
 	// Owner is the state of the object's controller.
 	Owner lifecycle.Ownership
+	// Announced is the stored notice of its deletion; zero if there is none.
+	Announced Announcement
 	// Recreated is set if the object came back under its name each time it was deleted.
 	Recreated bool
 }
@@ -45,6 +47,9 @@ type Effective struct {
 	// wait is what the object waits for before it is deleted, and waitsBy is the match that says so; nil if it waits for nothing.
 	wait    *wait
 	waitsBy Match
+	// notice is how long before its deletion the object is announced, and noticeBy is the match that says so; zero if none does.
+	notice   time.Duration
+	noticeBy Match
 }
 
 var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}
@@ -93,6 +98,7 @@ func (e *Effective) add(m *Match) {
 	}
 	e.addDeadline(m, first)
 	e.addWait(m)
+	e.addNotice(m)
 	e.addAnswer(m, first)
 	e.addLimit(m)
 }

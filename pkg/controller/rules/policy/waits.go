@@ -95,9 +95,14 @@ type Waiting struct {
 	rule   *Rule
 }
 
-// IsWait reports whether a decision with this reason keeps an object only because of a wait.
+// IsWait reports whether a decision with this reason keeps an object only because of a wait: it waits to be archived, or for its notice.
 func IsWait(reason Reason) bool {
-	return reason == ReasonWaitingForArchive || reason == ReasonNotArchived
+	switch reason {
+	case ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified:
+		return true
+	default:
+		return false
+	}
 }
 
 // ChangesAt returns when time changes what the wait does; zero if it does not.

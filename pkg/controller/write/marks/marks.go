@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package marks stores since when ConfigMaps and Secrets are unused, and objects finished that do not say so themselves, in the cluster's
-// own API; see artifacts/storage.
+// Package marks stores since when ConfigMaps and Secrets are unused, and objects finished that do not say so themselves, and which notices
+// of deletions were given, in the cluster's own API; see artifacts/storage.
 package marks
 
 import (
@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // Resource holds the marks. Each object is one engine.Marks.
@@ -27,7 +28,10 @@ const kind = "UsageMarks"
 const (
 	fieldUnused   = "unused"
 	fieldFinished = "finished"
+	fieldNotices  = "notices"
 	fieldSince    = "since"
+	fieldGiven    = "given"
+	fieldAt       = "at"
 	fieldVersion  = "resourceVersion"
 )
 
@@ -46,6 +50,13 @@ func encode(m *memory.Marks) *unstructured.Unstructured {
 			}
 		}
 		object.Object[fieldFinished] = finished
+	}
+	if len(m.Announced) > 0 {
+		notices := make(map[string]any, len(m.Announced))
+		for uid, notice := range m.Announced {
+			notices[string(uid)] = map[string]any{fieldGiven: encodeTime(notice.Given), fieldAt: encodeTime(notice.At)}
+		}
+		object.Object[fieldNotices] = notices
 	}
 	object.SetResourceVersion(m.ResourceVersion)
 	return object
@@ -79,7 +90,13 @@ func Decode(object *unstructured.Unstructured) (*memory.Marks, error) {
 			return out, err
 		}
 	}
-	out.Unused, out.Finished = unused, finished
+	var announced map[types.UID]policy.Announcement
+	if object.Object[fieldNotices] != nil {
+		if announced, err = decode(object, fieldNotices, decodeNotice); err != nil {
+			return out, err
+		}
+	}
+	out.Unused, out.Finished, out.Announced = unused, finished, announced
 	return out, nil
 }
 
@@ -106,6 +123,15 @@ func decodeTime(value any) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	year := at.UTC().Year()
 	return at, err == nil && year >= 0 && year <= 9999 // RFC 3339 has no other years, so encodeTime could not store them again.
+}
+
+func decodeNotice(value any) (out policy.Announcement, ok bool) {
+	stored, _ := value.(map[string]any)
+	if out.Given, ok = decodeTime(stored[fieldGiven]); !ok {
+		return out, false
+	}
+	out.At, ok = decodeTime(stored[fieldAt])
+	return out, ok && !out.Given.IsZero()
 }
 
 func decodeFinish(value any) (out memory.FinishMark, ok bool) {

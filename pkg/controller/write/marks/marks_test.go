@@ -20,6 +20,7 @@ import (
 	manifests "github.com/winnow-dev/winnow/artifacts/storage"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -75,6 +76,16 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := decoded(t, body); err != nil || !cmp.Equal(got, finished) || len(body) > 700_000 {
 		t.Errorf("%d bytes: %v %s", len(body), err, cmp.Diff(finished, got))
 	}
+	announced := of("team-a", "marks-0", "7", 0)
+	announced.Announced = map[types.UID]policy.Announcement{}
+	for i := range knowledge.MaxMarks {
+		uid, given := types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)), noon.Add(time.Duration(i)*time.Second+123456789)
+		announced.Announced[uid] = policy.Announcement{Given: given, At: given.Add(24 * time.Hour)}
+	}
+	body = encoded(t, announced)
+	if got, err := decoded(t, body); err != nil || !cmp.Equal(got, announced) || len(body) > 800_000 {
+		t.Errorf("%d bytes: %v %s", len(body), err, cmp.Diff(announced, got))
+	}
 	local := of("team-a", "marks-0", "", 0)
 	local.Finished = map[types.UID]memory.FinishMark{"b": {Since: noon.Add(500_000_000), Version: 12}}
 	local.Unused["a"] = noon.Add(123456789).In(time.FixedZone("", 3600))
@@ -98,6 +109,11 @@ func TestUnreadable(t *testing.T) {
 		{`{"unused": {}, "finished": "yesterday"}`, "is string, not a map"},
 		{`{"unused": {}, "finished": {"a": "2026-11-25T12:00:00Z"}}`, `has 2026-11-25T12:00:00Z for "a", not a time`},
 		{`{"unused": {}, "finished": {"a": {"since": "2026-11-25T12:00:00Z", "resourceVersion": "x"}}}`, `not a time`},
+		{`{"unused": {}, "notices": ["a"]}`, "is []interface {}, not a map"},
+		{`{"unused": {}, "notices": {"a": "2026-11-25T12:00:00Z"}}`, `not a time`},
+		{`{"unused": {}, "notices": {"a": {"given": "2026-11-25T12:00:00Z"}}}`, `not a time`},
+		{`{"unused": {}, "notices": {"a": {"at": "2026-11-25T12:00:00Z"}}}`, `not a time`},
+		{`{"unused": {}, "notices": {"a": {"given": "0001-01-01T00:00:00Z", "at": "2026-11-25T12:00:00Z"}}}`, `not a time`},
 	} {
 		body := `{"metadata": {"namespace": "team-a", "name": "marks-0", "resourceVersion": "7"}, ` + strings.TrimPrefix(c.stored, "{")
 		m, err := decoded(t, []byte(strings.Replace(body, ", }", "}", 1)))
@@ -145,7 +161,8 @@ func TestDefinition(t *testing.T) {
 	version := crd.Spec.Versions[0]
 	if crd.Spec.Names.Kind != kind || version.Name != Resource.Version || crd.Spec.Scope != "Namespaced" ||
 		version.Schema.OpenAPIV3Schema.Properties[fieldUnused].MaxProperties != knowledge.MaxMarks ||
-		version.Schema.OpenAPIV3Schema.Properties[fieldFinished].MaxProperties != knowledge.MaxMarks {
+		version.Schema.OpenAPIV3Schema.Properties[fieldFinished].MaxProperties != knowledge.MaxMarks ||
+		version.Schema.OpenAPIV3Schema.Properties[fieldNotices].MaxProperties != knowledge.MaxMarks {
 		t.Errorf("got %+v", crd)
 	}
 }

@@ -45,7 +45,7 @@ type Writer struct {
 func NewWriter(t Tracker, client dynamic.Interface, c clock.PassiveClock) *Writer {
 	return &Writer{tracker: t, pending: sets.New[string](), stored: stored.NewWriter(stored.Config{
 		Resource: Resource, Client: client, Clock: c, Budget: rate.NewLimiter(budget, most), Writes: metrics.UsageMarksWrites,
-		Failure: "Cannot store since when objects are unused or finished",
+		Failure: "Cannot store since when objects are unused or finished, or which notices were given",
 	})}
 }
 

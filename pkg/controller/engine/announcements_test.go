@@ -1,0 +1,459 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// noticeWorld is a world whose marks are stored like those of a cluster.
+type noticeWorld struct {
+	*world
+	stored map[types.NamespacedName]*memory.Marks
+}
+
+// announcing is a generation of policy p, whose rule gives notice.
+func announcing(generation int64, ttl, notice gc.TTL) *testbuilders.PolicyBuilder {
+	return testbuilders.Policy("p").Generation(generation).Rules(testbuilders.Rule("r", ttl).Notice(notice))
+}
+
+func newNoticeWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *noticeWorld {
+	w := &noticeWorld{newWorld(t, policies...), map[types.NamespacedName]*memory.Marks{}}
+	w.list()
+	return w
+}
+
+func (w *noticeWorld) list() {
+	for _, m := range w.stored {
+		w.SetMarks(m, w.now)
+	}
+	w.MarksListed(sets.KeySet(w.stored), w.now)
+	w.confirmFresh()
+}
+
+// restart starts another engine in the same cluster, with these policies.
+func (w *noticeWorld) restart(policies ...*testbuilders.PolicyBuilder) {
+	before := w.world
+	w.world = newWorld(w.T)
+	w.now, w.version = before.now, before.version
+	for _, p := range policies {
+		w.policy(p)
+	}
+	for _, f := range before.facts {
+		w.upsert(f)
+	}
+	w.listCovered()
+	w.confirmFresh()
+}
+
+// gives gives exactly the notices of these objects, and returns them.
+func (w *noticeWorld) gives(names ...string) []view.DeletionNotice {
+	w.Helper()
+	var all []view.DeletionNotice
+	for _, ns := range w.NoticeNamespaces() {
+		w.read(w.NoticesToGive(ns, 1000, w.now, &all))
+	}
+	var got []string
+	for _, n := range all {
+		got = append(got, n.Fact.Name)
+	}
+	if slices.Sort(got); !slices.Equal(got, names) {
+		w.Fatalf("gives notice of %q, want %q", got, names)
+	}
+	w.Announced(view.GivenAt(all, w.now))
+	return all
+}
+
+// store stores the marks that must be stored, and observes them.
+func (w *noticeWorld) store() {
+	w.Helper()
+	all, known := w.MarksToStore(testbuilders.Home)
+	if !known {
+		w.Fatal("the marks are not known")
+	}
+	for _, m := range all {
+		if m.Len() == 0 {
+			delete(w.stored, m.NamespacedName)
+			w.RemoveMarks(m.NamespacedName, w.now)
+			continue
+		}
+		m.ResourceVersion = w.next()
+		w.stored[m.NamespacedName] = m
+		w.SetMarks(m, w.now)
+	}
+	w.confirmFresh()
+}
+
+// announces gives the notices of these objects, and stores them.
+func (w *noticeWorld) announces(names ...string) {
+	w.Helper()
+	w.gives(names...)
+	w.store()
+}
+
+// goesAfter fails unless the object is taken exactly after this time, and not before.
+func (w *noticeWorld) goesAfter(d time.Duration, name string) {
+	w.Helper()
+	w.pass(d - time.Millisecond)
+	w.takes()
+	w.pass(time.Millisecond)
+	w.takes(name)
+}
+
+func (w *noticeWorld) candidate(name string) gc.CleanupCandidateStatus {
+	return w.Candidate(w.Records.Get(w.facts[name].UID), true).Status
+}
+
+// TestNoticeIsGivenEarly: an object goes when it is due, and its notice was given before.
+func TestNoticeIsGivenEarly(t *testing.T) {
+	w := newNoticeWorld(t, announcing(1, "10h", "2h"))
+	w.upsert(job(7*time.Hour, "a"))
+	w.gives()
+	w.pass(time.Hour - time.Millisecond)
+	w.gives()
+	w.pass(time.Millisecond)
+	n := w.gives("a")[0]
+	if due := w.now.Add(2 * time.Hour); !n.At.Equal(due) || n.Rule != "r" || n.Policy.Name != "p" || n.Reason != policy.ReasonExpired ||
+		!strings.Contains(n.Keep, "kubectl annotate --overwrite jobs.batch a -n team-a gc.winnow.dev/keep-until=") {
+		t.Errorf("got %+v", n)
+	}
+	if got := w.candidate("a").State; got != gc.CandidateWaiting {
+		t.Errorf("before the notice is stored, the state is %s", got)
+	}
+	w.store()
+	if c := w.candidate("a"); c.State != gc.CandidateNotified || !strings.Contains(c.Message, "notice was given at") {
+		t.Errorf("got %+v", c)
+	}
+	w.gives()
+	w.goesAfter(2*time.Hour, "a")
+}
+
+// TestNoticeIsGivenLate: what is due already goes when its notice was out for long enough, counted from when it was given.
+func TestNoticeIsGivenLate(t *testing.T) {
+	w := newNoticeWorld(t, announcing(1, "1h", "2h"))
+	w.upsert(job(7*time.Hour, "a"))
+	w.decided("a", policy.Hold, policy.ReasonNoticePending)
+	w.counts("p", counts{candidates: 1, due: 1, held: 1})
+	w.gives("a")
+	w.pass(time.Hour)
+	w.takes()
+	w.decided("a", policy.Hold, policy.ReasonNoticePending)
+	w.store()
+	w.decided("a", policy.Hold, policy.ReasonNotified)
+	if c := w.candidate("a"); c.State != gc.CandidateNotified || !c.DueTime.Time.Equal(testbuilders.Now.Add(-6*time.Hour)) {
+		t.Errorf("got %+v", c)
+	}
+	w.goesAfter(time.Hour, "a")
+}
+
+// TestNothingGoesBeforeItsNotice: notice of a was given at once, and is out for two hours. Whatever happens then, a does not go earlier.
+func TestNothingGoesBeforeItsNotice(t *testing.T) {
+	p := announcing(1, "1h", "2h")
+	for name, c := range map[string]struct {
+		happens func(w *noticeWorld)
+		// again says that notice must be given anew.
+		again bool
+		after time.Duration
+	}{
+		"nothing": {func(*noticeWorld) {}, false, 2 * time.Hour},
+		"a restart": {func(w *noticeWorld) {
+			w.restart(p)
+			w.decided("a", policy.Hold, policy.ReasonNoticePending)
+			w.gives() // It is not known yet what is stored.
+			w.takes()
+			w.list()
+		}, false, 2 * time.Hour},
+		"a restart that finds nothing stored": {func(w *noticeWorld) {
+			clear(w.stored)
+			w.pass(time.Hour)
+			w.restart(p)
+			w.list()
+		}, true, 2 * time.Hour},
+		"the stored notice is deleted": {func(w *noticeWorld) {
+			w.pass(time.Hour)
+			for name := range w.stored {
+				w.RemoveMarks(name, w.now)
+				delete(w.stored, name)
+			}
+		}, true, 2 * time.Hour},
+		"the stored notice is deleted when it is over": {func(w *noticeWorld) {
+			w.pass(3 * time.Hour)
+			for name := range w.stored {
+				w.RemoveMarks(name, w.now)
+				delete(w.stored, name)
+			}
+		}, true, 2 * time.Hour},
+		"the TTL is shortened": {func(w *noticeWorld) { w.policy(announcing(2, "1s", "2h")) }, false, 2 * time.Hour},
+		"the notice is shortened": {func(w *noticeWorld) {
+			w.policy(announcing(2, "1h", "1s"))
+		}, false, 2 * time.Hour},
+		"the notice is lengthened": {func(w *noticeWorld) { w.policy(announcing(2, "1h", "5h")) }, false, 5 * time.Hour},
+		"a guardrail lengthens it": {func(w *noticeWorld) {
+			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MinNotice: new(gc.TTL("3h"))}))
+		}, false, 3 * time.Hour},
+		"a guardrail does not shorten it": {func(w *noticeWorld) {
+			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MinNotice: new(gc.TTL("1h"))}))
+		}, false, 2 * time.Hour},
+		"the TTL is lengthened": {func(w *noticeWorld) {
+			w.policy(announcing(2, "12h", "2h")) // It is due in five hours.
+			w.store()
+			w.pass(3*time.Hour - time.Second)
+			w.gives()
+			w.pass(time.Second)
+		}, true, 2 * time.Hour},
+		"the policy is deleted and comes back": {func(w *noticeWorld) {
+			w.removePolicy(p)
+			w.store()
+			w.pass(time.Hour)
+			w.policy(p)
+			w.upsert(job(7*time.Hour, "a"))
+		}, true, 2 * time.Hour},
+		"the policy is in Preview mode for a while": {func(w *noticeWorld) {
+			w.policy(announcing(2, "1h", "2h").Preview())
+			w.store()
+			w.gives()
+			w.pass(time.Hour)
+			w.policy(announcing(3, "1h", "2h"))
+		}, true, 2 * time.Hour},
+		"the policy is suspended for a while": {func(w *noticeWorld) {
+			w.policy(announcing(2, "1h", "2h").Suspended())
+			w.decided("a", policy.Hold, policy.ReasonSuspended)
+			w.pass(30 * time.Minute)
+			w.store()
+			w.policy(announcing(3, "1h", "2h"))
+		}, false, 90 * time.Minute},
+		"the clock was ahead": {func(w *noticeWorld) {
+			w.CompareClocks(w.now.Add(-time.Hour), w.now, w.now)
+			w.takes()
+			w.CompareClocks(w.now, w.now, w.now)
+		}, false, 2 * time.Hour},
+		"it is kept for a while": {func(w *noticeWorld) {
+			kept := *w.facts["a"]
+			kept.TTL = new("12h") // It is due in five hours.
+			w.upsert(&kept)
+			w.decided("a", policy.Wait, policy.ReasonNotDue)
+			w.store()
+			w.gives()
+			w.pass(3 * time.Hour)
+		}, true, 2 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newNoticeWorld(t, p)
+			w.upsert(job(7*time.Hour, "a"))
+			w.announces("a")
+			c.happens(w)
+			w.confirmFresh()
+			w.takes()
+			if c.again {
+				w.announces("a")
+			} else {
+				w.gives()
+			}
+			w.goesAfter(c.after, "a")
+		})
+	}
+}
+
+// TestNothingIsToldTwice: a restart loses no notice that is stored, and gives none again.
+func TestNothingIsToldTwice(t *testing.T) {
+	p := announcing(1, "10h", "5h")
+	w := newNoticeWorld(t, p)
+	w.upsert(jobs(7*time.Hour, "a", "b")...)
+	w.announces("a", "b")
+	w.pass(time.Hour)
+	w.restart(p)
+	w.list()
+	w.gives()
+	if changed, known := w.MarksToStore(testbuilders.Home); len(changed) > 0 || !known {
+		t.Errorf("must store %v, known %t", changed, known)
+	}
+	w.pass(4*time.Hour - time.Second)
+	w.takes()
+	w.pass(time.Second)
+	w.takes("a", "b")
+}
+
+// TestNoticesAreForgotten: of what is gone, and of what nobody wants to delete any more.
+func TestNoticesAreForgotten(t *testing.T) {
+	w := newNoticeWorld(t, announcing(1, "1h", "2h"))
+	w.upsert(jobs(7*time.Hour, "a", "b")...)
+	w.announces("a", "b")
+	w.removed("a")
+	w.store()
+	for _, m := range w.stored {
+		if _, ok := m.Announced[w.facts["b"].UID]; len(m.Announced) != 1 || !ok {
+			t.Errorf("stored: %v", m.Announced)
+		}
+	}
+	w.policy(announcing(2, "never", "2h"))
+	if w.store(); len(w.stored) != 0 {
+		t.Errorf("left: %v", w.stored)
+	}
+	w.gives()
+}
+
+// TestNoticeAboveALimit: an object is given notice when it comes to be above a limit by count, and loses it when it no longer is.
+func TestNoticeAboveALimit(t *testing.T) {
+	w := newNoticeWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "never").Keeping(1).Notice("2h")))
+	w.upsert(job(2*time.Hour, "a"))
+	w.gives()
+	w.upsert(job(time.Hour, "b"))
+	w.decided("a", policy.Hold, policy.ReasonNoticePending)
+	if n := w.gives("a")[0]; n.Reason != policy.ReasonOverCapacity || !n.At.Equal(w.now.Add(2*time.Hour)) {
+		t.Errorf("got %+v", n)
+	}
+	w.store()
+	w.pass(time.Hour)
+	w.removed("b")
+	w.decided("a", policy.Keep, policy.ReasonNever)
+	w.store()
+	w.upsert(job(time.Hour, "c"))
+	w.announces("a")
+	w.goesAfter(2*time.Hour, "a")
+}
+
+// TestNoticeUnderACeiling: no rule asks for a notice, but the guardrail does.
+func TestNoticeUnderACeiling(t *testing.T) {
+	w := newNoticeWorld(t)
+	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{
+		MinNotice: new(gc.TTL("2h")), Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int64(1))}},
+	}))
+	w.upsert(jobs(2*time.Hour, "a")...)
+	w.upsert(jobs(time.Hour, "b")...)
+	w.confirmFresh()
+	if n := w.gives("a")[0]; n.Rule != "" || !strings.Contains(n.Demanded, "guardrails.minNotice") || !strings.Contains(n.Keep, "No annotation protects it") {
+		t.Errorf("got %+v", n)
+	}
+	w.store()
+	w.goesAfter(2*time.Hour, "a")
+}
+
+// TestNoNoticeOfWhatIsHeld: a change makes too many objects due. They are given notice when somebody has approved it.
+func TestNoNoticeOfWhatIsHeld(t *testing.T) {
+	w := newNoticeWorld(t, announcing(1, "30d", "2h"))
+	w.Config.HoldAbove = 2
+	w.upsert(jobs(7*time.Hour, "a", "b", "c")...)
+	w.policy(announcing(2, "1h", "2h"))
+	w.decided("a", policy.Hold, policy.ReasonHeld)
+	w.gives()
+	w.approves(announcing(2, "1h", "2h"), 3)
+	w.decided("a", policy.Hold, policy.ReasonNoticePending)
+	w.announces("a", "b", "c")
+	w.pass(2 * time.Hour)
+	w.takes("a", "b", "c")
+}
+
+// TestAChangeThatEndsNoticesIsAssessed: people let objects go if they remove the notice.
+func TestAChangeThatEndsNoticesIsAssessed(t *testing.T) {
+	w := newNoticeWorld(t, announcing(1, "1h", "5h"))
+	w.Config.HoldAbove = 2
+	w.upsert(jobs(7*time.Hour, "a", "b", "c")...)
+	w.announces("a", "b", "c")
+	w.policy(testbuilders.Policy("p").Generation(2).Rules(testbuilders.Rule("r", "1h")))
+	w.confirmFresh()
+	w.takes()
+	w.oneHold("p", 3)
+}
+
+// TestNoticeAndWaitFor: notice is given while an object waits to be archived, so that it goes when it is archived.
+func TestNoticeAndWaitFor(t *testing.T) {
+	w := newNoticeWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").Notice("2h").WaitFor(isArchived, "7d", "")))
+	w.evaluate(jobs(7*time.Hour, "a", "b")...)
+	w.decided("a", policy.Hold, policy.ReasonWaitingForArchive)
+	w.announces("a", "b")
+	w.archive("a")
+	w.decided("a", policy.Hold, policy.ReasonNotified)
+	w.pass(3 * time.Hour)
+	w.takes("a")
+	w.archive("b")
+	w.confirmFresh()
+	w.takes("b")
+}
+
+// TestNoNoticeInDoubt: while clocks are in doubt, the time of a notice would be wrong.
+func TestNoNoticeInDoubt(t *testing.T) {
+	w := newNoticeWorld(t, announcing(1, "10h", "2h"))
+	w.upsert(job(9*time.Hour, "a"))
+	w.CompareClocks(w.now.Add(time.Hour), w.now, w.now)
+	w.gives()
+	w.CompareClocks(w.now, w.now, w.now)
+	w.gives("a")
+}
+
+// TestNoNoticeOfWhatWillBeHeld: something keeps the object already.
+func TestNoNoticeOfWhatWillBeHeld(t *testing.T) {
+	w := newNoticeWorld(t, announcing(1, "10h", "2h"))
+	held := job(9*time.Hour, "a")
+	held.TTL = new("ten hours")
+	w.upsert(held)
+	w.gives()
+	w.policy(announcing(2, "10h", "2h").Suspended())
+	w.upsert(job(9*time.Hour, "b"))
+	w.gives()
+	w.policy(announcing(3, "10h", "2h"))
+	w.gives("b")
+}
+
+// TestNoticesThatCannotBeStored: objects are kept, and the message says why.
+func TestNoticesThatCannotBeStored(t *testing.T) {
+	w := &noticeWorld{newWorld(t, announcing(1, "1h", "2h")), nil}
+	w.MarksUnavailable(w.now)
+	w.upsert(job(7*time.Hour, "a"))
+	w.gives()
+	w.pass(1000 * time.Hour)
+	w.takes()
+	if c := w.candidate("a"); c.Reason != string(policy.ReasonNoticePending) || !strings.Contains(c.Message, "stored notices cannot be read") {
+		t.Errorf("got %+v", c)
+	}
+}
+
+// TestADeadlineNeedsNoNotice: it ends what runs, and deletes nothing.
+func TestADeadlineNeedsNoNotice(t *testing.T) {
+	w := newNoticeWorld(t)
+	rule := testbuilders.Rule("r", "1h").Notice("2h").Deadline("1h")
+	w.policy(testbuilders.Policy("p").Rules(rule))
+	w.upsert(testbuilders.Job("a").Fact())
+	w.gives()
+	w.confirmFresh()
+	w.takes("a")
+}
+
+// TestManyNotices: no more notices are given than can be stored.
+func TestManyNotices(t *testing.T) {
+	const few, most = 3, 50_000
+	w := newNoticeWorld(t, announcing(1, "1h", "2h"))
+	w.upsert(jobs(7*time.Hour, names("a-", most+few)...)...)
+	give := func() []view.DeletionNotice {
+		var all []view.DeletionNotice
+		w.read(w.NoticesToGive(testbuilders.Home, most+few, w.now, &all))
+		w.Announced(view.GivenAt(all, w.now))
+		w.store()
+		return all
+	}
+	if got := len(give()); got != most {
+		t.Fatalf("%d notices, want %d", got, most)
+	}
+	if got := len(give()); got != 0 {
+		t.Fatalf("%d more notices", got)
+	}
+	if len(w.stored) != 10 {
+		t.Errorf("%d objects are stored", len(w.stored))
+	}
+	w.removed("a-0", "a-1")
+	if got := len(give()); got != 2 {
+		t.Errorf("%d notices in the place of two, want 2", got)
+	}
+}

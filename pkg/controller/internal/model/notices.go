@@ -1,0 +1,115 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+)
+
+// Notice is a notice that an object will be deleted, as it is stored: when it was given, and the time that it names.
+type Notice struct{ Given, At time.Time }
+
+// lead returns for how long the notice of an object must be out before it is deleted: the longest of its matches and of the guardrails.
+func (c *recomputation) lead(f *lifecycle.Fact) time.Duration {
+	var longest time.Duration
+	for _, v := range c.matches[f.UID] {
+		if v.notice != nil {
+			longest = max(longest, duration(*v.notice))
+		}
+	}
+	for _, p := range c.enforcedIn(f.Namespace) {
+		if g := p.cluster.Guardrails; g != nil && g.MinNotice != nil {
+			longest = max(longest, duration(*g.MinNotice))
+		}
+	}
+	return longest
+}
+
+// noticeOf returns the stored notice of an object that is due at a time; false if there is none, or if it is due more than a second later
+// than its notice says.
+func (w *World) noticeOf(f *lifecycle.Fact, due time.Time) (Notice, bool) {
+	n, stored := w.Notices[f.UID]
+	return n, stored && !due.After(n.At.Add(time.Second))
+}
+
+// afterNotice returns the verdict on an object that is due since a time, and would be deleted, if it must be given notice.
+func (c *recomputation) afterNotice(f *lifecycle.Fact, due time.Time, v verdict) verdict {
+	lead := c.lead(f)
+	if lead == 0 {
+		return v
+	}
+	n, stored := c.noticeOf(f, due)
+	end := n.Given.Add(lead)
+	if n.At.After(end) {
+		end = n.At
+	}
+	switch {
+	case !stored:
+		v.waits = "NoticePending"
+	case c.Now.Before(end):
+		v.waits = "Notified"
+	case !v.At.IsZero() && end.After(v.At):
+		v.At = end
+	}
+	return v
+}
+
+// Lead returns for how long the notice of an object must be out before it is deleted; 0 if it needs none.
+func (w *World) Lead(uid types.UID) time.Duration {
+	c := w.recomputation(PolicyRef{})
+	for _, f := range w.Objects {
+		if f.UID == uid {
+			return c.lead(f)
+		}
+	}
+	return 0
+}
+
+// NeedsNotice returns the objects that must be given notice now, with when they are due: those that are due in less than the length of
+// their notice, and those that are due and that nothing keeps but a wait. What only the controller knows may keep them all the same.
+func (w *World) NeedsNotice() map[types.UID]time.Time {
+	out := map[types.UID]time.Time{}
+	c := w.recomputation(PolicyRef{})
+	for _, f := range w.Objects {
+		lead, v := c.lead(f), c.decide(f)
+		if lead == 0 {
+			continue
+		}
+		due := c.effectiveAnswer(f).at
+		_, stored := c.noticeOf(f, due)
+		kept := c.stops(f.Namespace, v.policy) || c.ownHold(f) != "" || f.Finishes && !f.Finished
+		switch {
+		case stored:
+		case v.Action == Wait && !kept && !c.Now.Before(due.Add(-lead)),
+			v.Action == Hold && (v.Reason == "NoticePending" || v.Reason == "WaitingForArchive"):
+			out[f.UID] = due
+		}
+	}
+	return out
+}
+
+// KeepsNotice returns the objects that have been given notice and still need it.
+func (w *World) KeepsNotice() map[types.UID]bool {
+	out := map[types.UID]bool{}
+	c := w.recomputation(PolicyRef{})
+	for _, f := range w.Objects {
+		v := c.decideUnstopped(f)
+		if c.lead(f) == 0 || v.Action != Wait && v.Action != Hold && v.Action != Delete || v.Action == Hold && v.At.IsZero() {
+			continue
+		}
+		if _, stored := c.noticeOf(f, c.effectiveAnswer(f).at); stored {
+			out[f.UID] = true
+		}
+	}
+	return out
+}
+
+// stops reports whether nothing of a policy is deleted in a namespace.
+func (c *recomputation) stops(namespace string, ref PolicyRef) bool {
+	return c.unreadable(namespace) || c.allSuspended(namespace) || c.suspended(ref)
+}
