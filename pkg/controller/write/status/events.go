@@ -217,6 +217,9 @@ func (c *correlator) dueWarnings(r *report.Report, now time.Time) (out []event, 
 	of := subject{types.NamespacedName{Namespace: r.Stored.Namespace, Name: r.Stored.Name}, r.Stored.UID}
 	present := map[warningKey]bool{}
 	warn := func(within string, g report.Group, holds []gc.PolicyHold) {
+		if g.Reason == policy.ReasonNotified || g.Reason == policy.ReasonNoticePending {
+			return // The notice itself is an event.
+		}
 		key := warningKey{r.Stored.Namespace, within, r.Stored.UID, g.Reason}
 		present[key] = true
 		switch due, early := c.warningDue(key, now); {

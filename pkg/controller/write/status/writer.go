@@ -63,6 +63,11 @@ type Tracker interface {
 	// Kinds is the table of the resources of the objects.
 	Kinds() *kinds.Table
 	TakeNotices(most int, now time.Time) (out []view.Notice, dropped int)
+	// NoticeNamespaces returns the namespaces that may have notices of deletions to be given, and NoticesToGive up to most of these notices.
+	// NoticesGiven says which were given.
+	NoticeNamespaces() []string
+	NoticesToGive(namespace string, most int, now time.Time) []view.DeletionNotice
+	NoticesGiven(given map[types.UID]policy.Announcement)
 	// TakeWentBack returns policies and namespaces that have gone back because the store has.
 	TakeWentBack(most int) []knowledge.WentBack
 }
@@ -80,6 +85,8 @@ type Config struct {
 	// Reported is called with the reports on all policies of a namespace, or for "" on the cluster policies, whenever they may have changed.
 	// It must not change them.
 	Reported func(namespace string, reports []report.Report)
+	// Announced is called with notices of deletions after their events were written. It may be nil.
+	Announced func(given []view.DeletionNotice, at time.Time)
 }
 
 // Writer writes the status of policies, and events about deletions, warnings and notices.
@@ -95,6 +102,7 @@ type Writer struct {
 	correlator correlator
 	// wentBack are the policies and namespaces of which no event was written yet.
 	wentBack []knowledge.WentBack
+	notices  noticeWriter
 }
 
 // New returns a Writer, which Run starts.
@@ -103,6 +111,7 @@ func New(c Config) *Writer {
 		Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), delayed: map[string]time.Time{},
 		counted:    map[string][][]string{},
 		correlator: newCorrelator(c.Tracker.Kinds),
+		notices:    noticeWriter{windows: map[noticeKey]*noticeWindow{}, pauses: map[string]time.Time{}},
 	}
 }
 
@@ -160,6 +169,7 @@ func (w *Writer) flushEvents(ctx context.Context) {
 	for _, e := range w.correlator.dueDeletions(w.Clock.Now(), budget) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}
+	w.giveNotices(ctx)
 	w.wentBack = append(w.wentBack, w.Tracker.TakeWentBack(wentBackMost-len(w.wentBack))...)
 	w.wentBack = slices.DeleteFunc(w.wentBack, func(back knowledge.WentBack) bool {
 		return w.Clock.Since(back.Since) > wentBackFor || w.write(ctx, "event", func() error { return w.createEvent(ctx, wentBackEvent(&back)) })

@@ -1,0 +1,244 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
+)
+
+const (
+	// reasonNotice is the reason of events that announce deletions.
+	reasonNotice = "DeletionNotice"
+	// fewNotices is how many notices of a policy in a namespace are events on their objects in gatherFor. More are gathered: there is one event
+	// about many objects in gatherFor.
+	fewNotices = 5
+	gatherFor  = time.Minute
+	// noticeEventsMost is how many events about notices one flush writes at most, and noticesMostAtOnce how many objects one of them is about.
+	noticeEventsMost  = 5
+	noticesMostAtOnce = 5000
+	// retryNotices is how long a namespace pauses in which an event could not be written: to find out what must be announced takes time.
+	retryNotices = 10 * time.Second
+	// noticeNamesMost is how many objects an event about many names.
+	noticeNamesMost = 3
+)
+
+// noticeKey identifies notices that are gathered.
+type noticeKey struct {
+	policy    types.UID
+	namespace string
+}
+
+// noticeWindow is what was written about notices since a time.
+type noticeWindow struct {
+	since    time.Time
+	single   int
+	gathered bool
+}
+
+// noticeWriter gathers notices of deletions. last is the namespace whose turn was last, and pauses says until when a namespace has no turn.
+type noticeWriter struct {
+	windows map[noticeKey]*noticeWindow
+	pauses  map[string]time.Time
+	last    string
+}
+
+// noticeBatch is one event about notices.
+type noticeBatch struct {
+	event
+	of  []view.DeletionNotice
+	key noticeKey
+}
+
+// giveNotices writes the events that announce deletions. A notice that cannot be written stays to be given, and its object is kept.
+func (w *Writer) giveNotices(ctx context.Context) {
+	n := &w.notices
+	maps.DeleteFunc(n.windows, func(_ noticeKey, of *noticeWindow) bool { return w.Clock.Since(of.since) >= gatherFor })
+	maps.DeleteFunc(n.pauses, func(_ string, until time.Time) bool { return !w.Clock.Now().Before(until) })
+	left := noticeEventsMost
+	for _, namespace := range n.turns(w.Tracker.NoticeNamespaces()) {
+		if _, pauses := n.pauses[namespace]; pauses {
+			continue
+		}
+		n.last = namespace
+		for _, b := range w.noticeBatches(namespace) {
+			if ctx.Err() != nil || left == 0 {
+				return
+			}
+			left--
+			w.giveNotice(ctx, &b)
+		}
+	}
+}
+
+// giveNotice writes an event about notices. From then on they are given.
+func (w *Writer) giveNotice(ctx context.Context, b *noticeBatch) {
+	written := w.write(ctx, "event", func() error { return w.createEvent(ctx, b.event) })
+	at := w.Clock.Now()
+	if !written {
+		w.notices.pauses[b.key.namespace] = at.Add(retryNotices)
+		return
+	}
+	w.notices.wrote(b, at)
+	w.Tracker.NoticesGiven(view.GivenAt(b.of, at))
+	if w.Announced != nil {
+		w.Announced(b.of, at)
+	}
+}
+
+// turns returns the namespaces, beginning where the last flush ended.
+func (n *noticeWriter) turns(all []string) []string {
+	i, found := slices.BinarySearch(all, n.last)
+	if found {
+		i++
+	}
+	return slices.Concat(all[i:], all[:i])
+}
+
+// wrote notes that an event was written.
+func (n *noticeWriter) wrote(b *noticeBatch, now time.Time) {
+	of := n.windows[b.key]
+	if of == nil {
+		of = &noticeWindow{since: now}
+		n.windows[b.key] = of
+	}
+	if len(b.of) == 1 && b.object != nil && b.object.Name == b.of[0].Fact.Name {
+		of.single++
+	} else {
+		of.gathered = true
+	}
+}
+
+// noticeBatches returns the events that can be written now about the notices that must be given in a namespace.
+func (w *Writer) noticeBatches(namespace string) []noticeBatch {
+	byPolicy := map[noticeKey][]view.DeletionNotice{}
+	for _, d := range w.Tracker.NoticesToGive(namespace, noticesMostAtOnce, w.Clock.Now()) {
+		key := noticeKey{d.PolicyUID, namespace}
+		byPolicy[key] = append(byPolicy[key], d)
+	}
+	var out []noticeBatch
+	for _, key := range slices.SortedFunc(maps.Keys(byPolicy), func(a, b noticeKey) int { return cmp.Compare(a.policy, b.policy) }) {
+		out = append(out, w.batchesOf(key, byPolicy[key])...)
+	}
+	return out
+}
+
+// batchesOf returns the events that can be written now about notices of a policy in a namespace.
+func (w *Writer) batchesOf(key noticeKey, all []view.DeletionNotice) []noticeBatch {
+	of := w.notices.windows[key]
+	if of == nil {
+		of = &noticeWindow{}
+	}
+	unnamed := slices.ContainsFunc(all, func(d view.DeletionNotice) bool { return !report.MayName(d.Fact.Resource) })
+	switch {
+	case of.single+len(all) <= fewNotices && !of.gathered && !unnamed:
+		var out []noticeBatch
+		for i := range all {
+			out = append(out, noticeBatch{w.correlator.deletionNotice(&all[i]), all[i : i+1], key})
+		}
+		return out
+	case of.gathered:
+		w.notices.pauses[key.namespace] = of.since.Add(gatherFor) // They wait until the minute is over.
+		return nil
+	}
+	return []noticeBatch{{w.correlator.deletionNotices(all), all, key}}
+}
+
+// deletionNotice returns the event that announces the deletion of one object.
+func (c *correlator) deletionNotice(d *view.DeletionNotice) event {
+	f := d.Fact
+	return event{
+		subject: subject{d.Policy, d.PolicyUID}, object: c.reference(f.Resource, f.Namespace, f.Name, f.UID),
+		kind: corev1.EventTypeNormal, reason: reasonNotice, id: noticeID([]view.DeletionNotice{*d}),
+		note: fmt.Sprintf("%s deletes this object at %s at the earliest (%s; %s). %s", deleter(d), stamp(d.At), d.Reason, d.Demanded, d.Keep),
+	}
+}
+
+// deletionNotices returns the event that announces the deletions of many objects. It is on the policy; for a cluster policy, it is on the
+// namespace of the objects.
+func (c *correlator) deletionNotices(all []view.DeletionNotice) event {
+	first := &all[0]
+	namespace := first.Fact.Namespace
+	e := event{subject: subject{first.Policy, first.PolicyUID}, kind: corev1.EventTypeNormal, reason: reasonNotice, id: noticeID(all)}
+	by := gc.KindCleanupPolicy
+	if first.Policy.Namespace == "" {
+		by = gc.KindClusterCleanupPolicy
+		e.object = &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: namespace, Name: namespace}
+	}
+	from, to := first.At, first.At
+	for i := range all {
+		if at := all[i].At; at.Before(from) {
+			from = at
+		} else if at.After(to) {
+			to = at
+		}
+	}
+	when := "at " + stamp(from)
+	if to.After(from) {
+		when = fmt.Sprintf("between %s and %s", stamp(from), stamp(to))
+	}
+	e.note = fmt.Sprintf("%s %q deletes %s %s at the earliest: %s. To list them: kubectl get cand -n %s --field-selector state=%s. "+
+		"To keep one: kubectl annotate --overwrite RESOURCE NAME -n %s %s=TIME", by, first.Policy.Name, report.Objects(int64(len(all))), when,
+		namesOf(all), namespace, gc.CandidateNotified, namespace, gc.AnnotationKeepUntil)
+	return e
+}
+
+// namesOf names the first objects, and counts the others.
+func namesOf(all []view.DeletionNotice) string {
+	var names []string
+	for i := range all {
+		f := all[i].Fact
+		if len(names) == noticeNamesMost {
+			break
+		}
+		if name := f.Resource + "/" + f.Name; report.MayName(f.Resource) {
+			names = append(names, name)
+		} else if !slices.Contains(names, f.Resource) {
+			names = append(names, f.Resource)
+		}
+	}
+	if len(all) > len(names) {
+		names = append(names, "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// deleter says which rule or ceiling wants an object deleted.
+func deleter(d *view.DeletionNotice) string {
+	kind := gc.KindCleanupPolicy
+	if d.Policy.Namespace == "" {
+		kind = gc.KindClusterCleanupPolicy
+	}
+	switch d.Rule {
+	case "":
+		return fmt.Sprintf("The ceiling of %s %q", kind, d.Policy.Name)
+	case gc.DefaultRuleName:
+		return fmt.Sprintf("%s %q", kind, d.Policy.Name)
+	}
+	return fmt.Sprintf("Rule %q of %s %q", d.Rule, kind, d.Policy.Name)
+}
+
+// noticeID identifies an event about notices. The leader may have written it, and ended before the notices were stored; then the next leader
+// does not write it again.
+func noticeID(all []view.DeletionNotice) string {
+	var text strings.Builder
+	for i := range all {
+		fmt.Fprintln(&text, all[i].PolicyUID, all[i].Fact.UID, stamp(all[i].Due))
+	}
+	return textID(text.String())
+}
+
+func stamp(t time.Time) string { return gc.WholeSecond(t).UTC().Format(time.RFC3339) }
