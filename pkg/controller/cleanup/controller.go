@@ -141,7 +141,7 @@ func New(c Config) (*Controller, error) {
 	out.notifier = notify.New(c.Notify)
 	out.status = status.New(status.Config{
 		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: out.kinds.Served, Instance: c.Instance,
-		Reported: out.notifier.Reported,
+		Reported: out.notifier.Reported, Announced: out.notifier.Announced,
 	})
 	out.observer = observe.New(observe.Config{
 		Tracker: t, Policies: policies.GcV1alpha1(), Stored: objects, Client: observed, Metadata: dating, Clock: now,

@@ -20,6 +20,7 @@ import (
 // The types of events. A later version of the same type only adds fields to its data.
 const (
 	TypeDeletion = "dev.winnow.gc.deletion.v1"
+	TypeNotice   = "dev.winnow.gc.notice.v1"
 	TypeHold     = "dev.winnow.gc.hold.v1"
 	TypeDropped  = "dev.winnow.gc.dropped.v1"
 )
@@ -172,6 +173,8 @@ func (d *deletionNotice) settle()       {}
 func (d *deletionNotice) lasting() bool { return false }
 
 // size is about how many bytes the notice takes in memory, and less than what its event takes when it is encoded.
+func (d *deletionNotice) about() *Object { return &d.Object }
+
 func (d *deletionNotice) size() int {
 	o := &d.Object
 	n := 512 + len(o.APIVersion) + len(o.Kind) + len(o.Resource) + len(o.Namespace) + len(o.Name) + len(o.UID) +

@@ -20,8 +20,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 const docs = "../../../../docs/"
@@ -56,6 +58,20 @@ func holdEvent(phase string, change func(*gc.PolicyHold)) event.Event {
 	return n.event("", testbuilders.Now.Add(time.Hour))
 }
 
+// noticeOf returns the event about a notice.
+func noticeOf(change func(*view.DeletionNotice)) event.Event {
+	d := view.DeletionNotice{
+		Fact: testbuilders.Job("nightly-29398320").Complete(testbuilders.Now.Add(-time.Hour)).ControlledBy("batch/v1", "CronJob", "nightly").Fact(),
+		Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Policy: types.NamespacedName{Namespace: testbuilders.Home, Name: "p"},
+		PolicyUID: "uid-p", PolicyGeneration: 3, Rule: "r", Reason: "Expired", Due: testbuilders.Now,
+		Announcement: policy.Announcement{At: testbuilders.Now.Add(time.Hour)}, Keep: "kubectl annotate",
+	}
+	if change != nil {
+		change(&d)
+	}
+	return newAnnouncement(&d, testbuilders.Now.Add(time.Second)).event("", testbuilders.Now)
+}
+
 // TestEvents: events are valid, and have the attributes and data that receivers rely on.
 func TestEvents(t *testing.T) {
 	everywhere := func(h *gc.PolicyHold) { h.Namespace, h.Policy, h.Since, h.Resources = "", "everywhere", nil, nil }
@@ -75,6 +91,20 @@ func TestEvents(t *testing.T) {
 		"a deletion by a ceiling": {
 			bareDeletion(), "/apis/gc.winnow.dev/v1alpha1/clustercleanuppolicies/everywhere", "jobs.batch/team-a/a", "uid-a/deletion",
 			"2026-03-01T12:00:01.5Z", []string{`"policy":{"name":"everywhere"`}, []string{"rule", "owner", "finishedAt", "serviceAccount"},
+		},
+		"a notice": {
+			noticeOf(nil), "/apis/gc.winnow.dev/v1alpha1/namespaces/team-a/cleanuppolicies/p", "jobs.batch/team-a/nightly-29398320",
+			"uid-nightly-29398320/notice/2026-03-01T13:00:00Z", "2026-03-01T12:00:01Z",
+			[]string{
+				`"kind":"CronJob","name":"nightly"`, `"rule":"r"`, `"dueAt":"2026-03-01T12:00:00Z"`, `"givenAt":"2026-03-01T12:00:01Z"`,
+				`"deletedFrom":"2026-03-01T13:00:00Z"`, `"keep":"kubectl annotate"`,
+			}, nil,
+		},
+		"a notice of a ceiling": {
+			noticeOf(func(d *view.DeletionNotice) {
+				d.Policy, d.Rule, d.Fact = types.NamespacedName{Name: "everywhere"}, "", testbuilders.Job("a").Fact()
+			}), "/apis/gc.winnow.dev/v1alpha1/clustercleanuppolicies/everywhere", "jobs.batch/team-a/a", "uid-a/notice/2026-03-01T13:00:00Z",
+			"2026-03-01T12:00:01Z", []string{`"policy":{"name":"everywhere"`}, []string{"rule", "owner"},
 		},
 		"a hold": {
 			holdEvent(phaseFound, nil), "/apis/gc.winnow.dev/v1alpha1/namespaces/team-a/cleanuppolicies/p",

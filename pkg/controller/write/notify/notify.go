@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notify sends CloudEvents about deletions and holds to a webhook. Delivery decides nothing: who reports an event never waits, and
+// Package notify sends CloudEvents about deletions, notices of deletions, and holds to a webhook. Delivery decides nothing: who reports an event never waits, and
 // what cannot be delivered is dropped and counted. Only a replica that leads deletes and writes status, so only that one has events to
 // send.
 package notify
@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
@@ -47,9 +48,10 @@ type Config struct {
 // Notifier sends events one request after the other. All methods except Run may be called at any time, by several goroutines.
 type Notifier struct {
 	Config
-	queue *queue
-	holds holds
-	send  func(ctx context.Context, body []byte) answer
+	queue   *queue // of deletions
+	notices *queue // of announcements
+	holds   holds
+	send    func(ctx context.Context, body []byte) answer
 	// filled receives when something is to be sent.
 	filled chan struct{}
 
@@ -67,7 +69,8 @@ func New(c Config) *Notifier {
 		n.lanes[of] = l
 	}
 	n.queue = newQueue(n.lanes[deletions].losses)
-	n.lanes[deletions].take, n.lanes[holdChanges].take = n.queue.take, n.holds.take
+	n.notices = newQueue(n.lanes[announcements].losses)
+	n.lanes[deletions].take, n.lanes[announcements].take, n.lanes[holdChanges].take = n.queue.take, n.notices.take, n.holds.take
 	return n
 }
 
@@ -87,6 +90,17 @@ func (n *Notifier) Deleted(gone []deletion.Gone) {
 			n.queue.add(newDeletionNotice(&gone[i]), n.Clock.Now())
 			n.fill()
 		}
+	}
+}
+
+// Announced queues an event for each object that was given notice of its deletion at a time.
+func (n *Notifier) Announced(given []view.DeletionNotice, at time.Time) {
+	if n.URL == "" {
+		return
+	}
+	for i := range given {
+		n.notices.add(newAnnouncement(&given[i], at), n.Clock.Now())
+		n.fill()
 	}
 }
 

@@ -18,28 +18,40 @@ type category int
 
 const (
 	holdChanges category = iota // Somebody has to approve, so they come first.
+	announcements
 	deletions
 	categories
 )
 
 // names are the values of the label type of metrics, and types those of the attribute type of events.
 var (
-	names      = [categories]string{holdChanges: metrics.NotificationHold, deletions: metrics.NotificationDeletion}
-	eventTypes = [categories]string{holdChanges: TypeHold, deletions: TypeDeletion}
+	names = [categories]string{
+		holdChanges: metrics.NotificationHold, announcements: metrics.NotificationNotice, deletions: metrics.NotificationDeletion,
+	}
+	eventTypes = [categories]string{holdChanges: TypeHold, announcements: TypeNotice, deletions: TypeDeletion}
 )
 
 const (
-	// eventsMost and bytesMost are how many deletions may wait, and how much memory they may take, besides the batches that are on the way.
+	// eventsMost and bytesMost are how many events of a category may wait, and how much memory they may take, besides the batches that are on
+	// the way.
 	eventsMost = 10_000
 	bytesMost  = 16 << 20
 )
 
-// queue has the deletions that wait. It is safe for concurrent use, and never blocks.
+// queued is an event about one object.
+type queued interface {
+	notice
+	// about is the object, and size about how much memory the event takes.
+	about() *Object
+	size() int
+}
+
+// queue has the events of a category that wait. It is safe for concurrent use, and never blocks.
 type queue struct {
 	losses *losses
 
 	mu          sync.Mutex
-	waiting     []*deletionNotice
+	waiting     []queued
 	used        usage
 	byNamespace map[string]usage
 }
@@ -49,22 +61,22 @@ type usage struct{ events, bytes int }
 
 func newQueue(l *losses) *queue { return &queue{losses: l, byNamespace: map[string]usage{}} }
 
-// add adds a deletion, or drops it if there is no room.
-func (q *queue) add(d *deletionNotice, now time.Time) {
-	if !q.push(d) {
+// add adds an event, or drops it if there is no room.
+func (q *queue) add(n queued, now time.Time) {
+	if !q.push(n) {
 		q.losses.add(now, 1, 0)
 	}
 }
 
-func (q *queue) push(d *deletionNotice) bool {
+func (q *queue) push(n queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	size := d.size()
-	if !q.hasRoom(d.Object.Namespace, size) {
+	size, namespace := n.size(), n.about().Namespace
+	if !q.hasRoom(namespace, size) {
 		return false
 	}
-	q.waiting = append(q.waiting, d)
-	q.use(d.Object.Namespace, usage{1, size})
+	q.waiting = append(q.waiting, n)
+	q.use(namespace, usage{1, size})
 	return true
 }
 
@@ -84,7 +96,7 @@ func (q *queue) use(namespace string, more usage) {
 	} else {
 		delete(q.byNamespace, namespace)
 	}
-	metrics.NotificationQueue.WithLabelValues(names[deletions]).Set(float64(q.used.events))
+	metrics.NotificationQueue.WithLabelValues(names[q.losses.category]).Set(float64(q.used.events))
 }
 
 // take removes the first events, up to batchMost.
@@ -92,9 +104,9 @@ func (q *queue) take(time.Time) (out []notice) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(len(q.waiting), batchMost)
-	for _, d := range q.waiting[:n] {
-		q.use(d.Object.Namespace, usage{-1, -d.size()})
-		out = append(out, d)
+	for _, of := range q.waiting[:n] {
+		q.use(of.about().Namespace, usage{-1, -of.size()})
+		out = append(out, of)
 	}
 	clear(q.waiting[:n]) // Otherwise they stay in memory until the queue has grown.
 	q.waiting = q.waiting[n:]
