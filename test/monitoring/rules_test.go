@@ -117,6 +117,16 @@ func TestAlerts(t *testing.T) {
 				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="WaitingForArchive"}`, "2x400"),
 			after: 6 * time.Hour,
 		},
+		"notices are not over": {
+			series: minutes("winnow_leading", "1x400") +
+				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="Notified"}`, "2x400"),
+			after: 6 * time.Hour,
+		},
+		"notices cannot be given": {
+			series: minutes("winnow_leading", "1x400") +
+				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="NoticePending"}`, "2x400"),
+			after: 6 * time.Hour, want: "WinnowHeld", says: "there are 2",
+		},
 		"nobody has archived objects in time": {
 			series: minutes("winnow_leading", "1x400") +
 				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="NotArchived"}`, "2x400"),

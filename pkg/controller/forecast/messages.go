@@ -174,9 +174,26 @@ func (a *account) held(all []*view.Due) []string {
 
 // waiting describes the objects that the changed policy deletes once they have what its rules wait for.
 func (a *account) waiting(all []*view.Due) []string {
-	if len(all) == 0 {
-		return nil
+	var archives, notices []*view.Due
+	for _, due := range all {
+		if due.Reason == policy.ReasonNoticePending || due.Reason == policy.ReasonNotified {
+			notices = append(notices, due)
+		} else {
+			archives = append(archives, due)
+		}
 	}
+	var out []string
+	if len(archives) > 0 {
+		out = append(out, a.until(archives, "waitFor is true"))
+	}
+	if len(notices) > 0 {
+		out = append(out, a.until(notices, "notice of the deletion was out for long enough"))
+	}
+	return out
+}
+
+// until says for what due objects of one policy wait, or would.
+func (a *account) until(all []*view.Due, what string) string {
 	wait, with := waits(all), ""
 	if a.DryRun {
 		wait = "would wait"
@@ -184,7 +201,7 @@ func (a *account) waiting(all []*view.Due) []string {
 	if all[0].Preview { // All are due by the same policy.
 		wait, with = "would wait", fmt.Sprintf(" with mode: %s", gc.ModeEnforce)
 	}
-	return []string{fmt.Sprintf("%s %s due, and %s until waitFor is true%s%s", a.count(all), are(all), wait, with, most(all))}
+	return fmt.Sprintf("%s %s due, and %s until %s%s%s", a.count(all), are(all), wait, what, with, most(all))
 }
 
 // stillWaiting describes objects that an earlier change made due, and that this edit of the policy does not release.

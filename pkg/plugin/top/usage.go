@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -176,6 +177,12 @@ func (u *usage) addOthers(candidates []v1alpha1.CleanupCandidate, more bool) {
 			u.Due, u.Held = u.Due+1, u.Held+1
 		case v1alpha1.CandidateDue, v1alpha1.CandidateTerminating:
 			u.Due++
+		case v1alpha1.CandidateNotified: // It is not due yet, or held until its notice is over.
+			if s.Reason == string(policy.ReasonNotified) {
+				u.Due, u.Held = u.Due+1, u.Held+1
+			} else {
+				u.next(s.DueTime)
+			}
 		case v1alpha1.CandidateWaiting:
 			u.next(s.DueTime)
 		case v1alpha1.CandidateKept, v1alpha1.CandidateNone:

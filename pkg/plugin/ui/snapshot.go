@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -38,7 +39,7 @@ func rowOf(c *v1alpha1.CleanupCandidate, held bool) *row {
 	s := &c.Status
 	r := &row{
 		Namespace: c.Namespace, Resource: s.Object.Resource, Name: s.Object.Name, State: string(s.State), Reason: s.Reason,
-		Held: held || s.State == v1alpha1.CandidateHeld,
+		Held: held || s.State == v1alpha1.CandidateHeld || s.Reason == string(policy.ReasonNotified),
 	}
 	if p := s.DecidedBy; p != nil {
 		r.Policy, r.Rule, r.Preview = gc.PolicyName(p.Kind, p.Name), p.Rule, p.Mode == v1alpha1.ModePreview
@@ -106,7 +107,7 @@ func (c *count) add(r *row, now time.Time) {
 	case r.Preview:
 		c.Preview++
 		return
-	case r.State == string(v1alpha1.CandidateHeld):
+	case r.State == string(v1alpha1.CandidateHeld), r.Reason == string(policy.ReasonNotified):
 		c.Held++
 		return
 	case r.Due == 0 || in > forecast.Week:

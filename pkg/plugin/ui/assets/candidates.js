@@ -17,7 +17,7 @@ let explaining;
 const pages = new Map(); // by number; null while it is read
 const drawn = new Map(); // elements by index
 
-const kinds = { Due: "warn", Held: "attention", Terminating: "warn", Waiting: "info", Kept: "plain" };
+const kinds = { Due: "warn", Held: "attention", Terminating: "warn", Waiting: "info", Notified: "info", Kept: "plain" };
 
 const filter = () => ({
   namespace, search: $("search").value, state: $("state").value, resource: $("resource").value, policy: $("policy").value,
