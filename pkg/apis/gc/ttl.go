@@ -24,6 +24,9 @@ const (
 // MaxDuration is the longest duration of the API: ten years of 365 days.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
+// MaxNotice is the longest notice: it must not keep objects for long that somebody wants deleted, for example by a shorter TTL.
+const MaxNotice = 30 * 24 * time.Hour
+
 // TTLExample is the end of messages about invalid durations.
 const TTLExample = `use for example "30m", "1h30m", "7d", or "0s" to delete immediately`
 

@@ -348,6 +348,7 @@ func (c *Controller) keepUp(ctx context.Context) {
 // lead deletes, writes status and marks, and removes old records, until ctx ends. It runs only on the leader.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
+	c.replica.DoubtMarks(c.clock.Now())
 	c.replica.Lead()
 	defer c.replica.Follow()
 	c.notifier.Lead()
@@ -360,6 +361,7 @@ func (c *Controller) lead(ctx context.Context) {
 	writing.Go(func() { c.status.Run(ctx) })
 	writing.Go(func() { c.kinds.Report(ctx) })
 	writing.Go(func() { c.marks.Run(ctx) })
+	writing.Go(func() { c.confirmMarks(ctx) })
 	writing.Go(func() { c.records.Remove(ctx) })
 	c.dispatch(ctx)
 	writing.Wait()

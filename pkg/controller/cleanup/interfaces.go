@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -55,6 +56,10 @@ type replica interface {
 	SetLastRun(last time.Time)
 	Follow()
 	Lead()
+	// DoubtMarks puts the stored notices in doubt until ConfirmMarks reports that memory is as new as the stored marks, whose resource versions
+	// were read at a version.
+	DoubtMarks(now time.Time)
+	ConfirmMarks(versions map[types.NamespacedName]string, read string, now time.Time) (confirmed bool)
 	// Expire decides for objects whose timer has ended, and Step for objects that a change affects. Both report whether there are more. Behind
 	// receives when there is work for Step.
 	Expire(now time.Time) (more bool)

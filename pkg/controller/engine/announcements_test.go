@@ -4,129 +4,25 @@
 package engine_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
-	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
-
-// noticeWorld is a world whose marks are stored like those of a cluster.
-type noticeWorld struct {
-	*world
-	stored map[types.NamespacedName]*memory.Marks
-}
-
-// announcing is a generation of policy p, whose rule gives notice.
-func announcing(generation int64, ttl, notice gc.TTL) *testbuilders.PolicyBuilder {
-	return testbuilders.Policy("p").Generation(generation).Rules(testbuilders.Rule("r", ttl).Notice(notice))
-}
-
-func newNoticeWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *noticeWorld {
-	w := &noticeWorld{newWorld(t, policies...), map[types.NamespacedName]*memory.Marks{}}
-	w.list()
-	return w
-}
-
-func (w *noticeWorld) list() {
-	for _, m := range w.stored {
-		w.SetMarks(m, w.now)
-	}
-	w.MarksListed(sets.KeySet(w.stored), w.now)
-	w.confirmFresh()
-}
-
-// restart starts another engine in the same cluster, with these policies.
-func (w *noticeWorld) restart(policies ...*testbuilders.PolicyBuilder) {
-	before := w.world
-	w.world = newWorld(w.T)
-	w.now, w.version = before.now, before.version
-	for _, p := range policies {
-		w.policy(p)
-	}
-	for _, f := range before.facts {
-		w.upsert(f)
-	}
-	w.listCovered()
-	w.confirmFresh()
-}
-
-// gives gives exactly the notices of these objects, and returns them.
-func (w *noticeWorld) gives(names ...string) []view.DeletionNotice {
-	w.Helper()
-	var all []view.DeletionNotice
-	for _, ns := range w.NoticeNamespaces() {
-		w.read(w.NoticesToGive(ns, 1000, w.now, &all))
-	}
-	var got []string
-	for _, n := range all {
-		got = append(got, n.Fact.Name)
-	}
-	if slices.Sort(got); !slices.Equal(got, names) {
-		w.Fatalf("gives notice of %q, want %q", got, names)
-	}
-	w.Announced(view.GivenAt(all, w.now))
-	return all
-}
-
-// store stores the marks that must be stored, and observes them.
-func (w *noticeWorld) store() {
-	w.Helper()
-	all, known := w.MarksToStore(testbuilders.Home)
-	if !known {
-		w.Fatal("the marks are not known")
-	}
-	for _, m := range all {
-		if m.Len() == 0 {
-			delete(w.stored, m.NamespacedName)
-			w.RemoveMarks(m.NamespacedName, w.now)
-			continue
-		}
-		m.ResourceVersion = w.next()
-		w.stored[m.NamespacedName] = m
-		w.SetMarks(m, w.now)
-	}
-	w.confirmFresh()
-}
-
-// announces gives the notices of these objects, and stores them.
-func (w *noticeWorld) announces(names ...string) {
-	w.Helper()
-	w.gives(names...)
-	w.store()
-}
-
-// goesAfter fails unless the object is taken exactly after this time, and not before.
-func (w *noticeWorld) goesAfter(d time.Duration, name string) {
-	w.Helper()
-	w.pass(d - time.Millisecond)
-	w.takes()
-	w.pass(time.Millisecond)
-	w.takes(name)
-}
-
-func (w *noticeWorld) candidate(name string) gc.CleanupCandidateStatus {
-	return w.Candidate(w.Records.Get(w.facts[name].UID), true).Status
-}
 
 // TestNoticeIsGivenEarly: an object goes when it is due, and its notice was given before.
 func TestNoticeIsGivenEarly(t *testing.T) {
 	w := newNoticeWorld(t, announcing(1, "10h", "2h"))
 	w.upsert(job(7*time.Hour, "a"))
 	w.gives()
-	w.pass(time.Hour - time.Millisecond)
+	w.pass(time.Hour - apart - time.Millisecond)
 	w.gives()
 	w.pass(time.Millisecond)
 	n := w.gives("a")[0]
-	if due := w.now.Add(2 * time.Hour); !n.At.Equal(due) || n.Rule != "r" || n.Policy.Name != "p" || n.Reason != policy.ReasonExpired ||
+	if due := w.now.Add(2*time.Hour + apart); !n.At.Equal(due) || n.Rule != "r" || n.Policy.Name != "p" || n.Reason != policy.ReasonExpired ||
 		!strings.Contains(n.Keep, "kubectl annotate --overwrite jobs.batch a -n team-a gc.winnow.dev/keep-until=") {
 		t.Errorf("got %+v", n)
 	}
@@ -138,7 +34,7 @@ func TestNoticeIsGivenEarly(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 	w.gives()
-	w.goesAfter(2*time.Hour, "a")
+	w.goesAfter(2*time.Hour+apart, "a")
 }
 
 // TestNoticeIsGivenLate: what is due already goes when its notice was out for long enough, counted from when it was given.
@@ -156,7 +52,7 @@ func TestNoticeIsGivenLate(t *testing.T) {
 	if c := w.candidate("a"); c.State != gc.CandidateNotified || !c.DueTime.Time.Equal(testbuilders.Now.Add(-6*time.Hour)) {
 		t.Errorf("got %+v", c)
 	}
-	w.goesAfter(time.Hour, "a")
+	w.goesAfter(time.Hour+apart, "a")
 }
 
 // TestNothingGoesBeforeItsNotice: notice of a was given at once, and is out for two hours. Whatever happens then, a does not go earlier.
@@ -210,7 +106,7 @@ func TestNothingGoesBeforeItsNotice(t *testing.T) {
 		"the TTL is lengthened": {func(w *noticeWorld) {
 			w.policy(announcing(2, "12h", "2h")) // It is due in five hours.
 			w.store()
-			w.pass(3*time.Hour - time.Second)
+			w.pass(3*time.Hour - apart - time.Second)
 			w.gives()
 			w.pass(time.Second)
 		}, true, 2 * time.Hour},
@@ -247,8 +143,42 @@ func TestNothingGoesBeforeItsNotice(t *testing.T) {
 			w.decided("a", policy.Wait, policy.ReasonNotDue)
 			w.store()
 			w.gives()
-			w.pass(3 * time.Hour)
+			w.pass(3*time.Hour - apart)
 		}, true, 2 * time.Hour},
+		"it is kept for a while, and nothing is stored meanwhile": {func(w *noticeWorld) {
+			kept := *w.facts["a"]
+			kept.TTL = new("12h")
+			w.upsert(&kept)
+			w.pass(time.Hour)
+			w.upsert(job(8*time.Hour, "a"))
+		}, true, 2 * time.Hour},
+		"it is kept for a while, and not all objects can be listed": {func(w *noticeWorld) {
+			rules := []*testbuilders.RuleBuilder{testbuilders.Rule("r", "1h").For(gc.ResourceJobs).Notice("2h"), testbuilders.Rule("s", "1h").For(gc.ResourcePods)}
+			w.observePolicy(testbuilders.Policy("p").Generation(2).Rules(rules...)) // Pods are not listed.
+			kept := *w.facts["a"]
+			kept.TTL = new("12h")
+			w.upsert(&kept)
+			w.storeAll()
+			kept = *w.facts["a"]
+			kept.TTL = nil
+			w.upsert(&kept)
+			w.listCovered()
+		}, true, 2 * time.Hour},
+		"an expression fails for a while": {func(w *noticeWorld) {
+			failed := *w.facts["a"]
+			failed.Failed = "no such key"
+			w.upsert(&failed)
+			w.decided("a", policy.Hold, policy.ReasonExpressionError)
+			w.store()
+			w.pass(time.Hour)
+			failed.Failed = ""
+			w.upsert(&failed)
+		}, false, time.Hour},
+		"nobody demands the notice any more": {func(w *noticeWorld) {
+			w.policy(testbuilders.Policy("p").Generation(2).Rules(testbuilders.Rule("r", "1h")))
+			w.decided("a", policy.Hold, policy.ReasonNotified)
+			w.store()
+		}, false, 2 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newNoticeWorld(t, p)
@@ -262,7 +192,7 @@ func TestNothingGoesBeforeItsNotice(t *testing.T) {
 			} else {
 				w.gives()
 			}
-			w.goesAfter(c.after, "a")
+			w.goesAfter(c.after+apart, "a")
 		})
 	}
 }
@@ -280,7 +210,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 	if changed, known := w.MarksToStore(testbuilders.Home); len(changed) > 0 || !known {
 		t.Errorf("must store %v, known %t", changed, known)
 	}
-	w.pass(4*time.Hour - time.Second)
+	w.pass(4*time.Hour + apart - time.Second)
 	w.takes()
 	w.pass(time.Second)
 	w.takes("a", "b")
@@ -312,7 +242,7 @@ func TestNoticeAboveALimit(t *testing.T) {
 	w.gives()
 	w.upsert(job(time.Hour, "b"))
 	w.decided("a", policy.Hold, policy.ReasonNoticePending)
-	if n := w.gives("a")[0]; n.Reason != policy.ReasonOverCapacity || !n.At.Equal(w.now.Add(2*time.Hour)) {
+	if n := w.gives("a")[0]; n.Reason != policy.ReasonOverCapacity || !n.At.Equal(w.now.Add(2*time.Hour+apart)) {
 		t.Errorf("got %+v", n)
 	}
 	w.store()
@@ -322,7 +252,7 @@ func TestNoticeAboveALimit(t *testing.T) {
 	w.store()
 	w.upsert(job(time.Hour, "c"))
 	w.announces("a")
-	w.goesAfter(2*time.Hour, "a")
+	w.goesAfter(2*time.Hour+apart, "a")
 }
 
 // TestNoticeUnderACeiling: no rule asks for a notice, but the guardrail does.
@@ -338,7 +268,7 @@ func TestNoticeUnderACeiling(t *testing.T) {
 		t.Errorf("got %+v", n)
 	}
 	w.store()
-	w.goesAfter(2*time.Hour, "a")
+	w.goesAfter(2*time.Hour+apart, "a")
 }
 
 // TestNoNoticeOfWhatIsHeld: a change makes too many objects due. They are given notice when somebody has approved it.
@@ -352,16 +282,15 @@ func TestNoNoticeOfWhatIsHeld(t *testing.T) {
 	w.approves(announcing(2, "1h", "2h"), 3)
 	w.decided("a", policy.Hold, policy.ReasonNoticePending)
 	w.announces("a", "b", "c")
-	w.pass(2 * time.Hour)
+	w.pass(2*time.Hour + apart)
 	w.takes("a", "b", "c")
 }
 
-// TestAChangeThatEndsNoticesIsAssessed: people let objects go if they remove the notice.
+// TestAChangeThatEndsNoticesIsAssessed: people let objects go that nobody was told of, if they remove the notice.
 func TestAChangeThatEndsNoticesIsAssessed(t *testing.T) {
 	w := newNoticeWorld(t, announcing(1, "1h", "5h"))
 	w.Config.HoldAbove = 2
 	w.upsert(jobs(7*time.Hour, "a", "b", "c")...)
-	w.announces("a", "b", "c")
 	w.policy(testbuilders.Policy("p").Generation(2).Rules(testbuilders.Rule("r", "1h")))
 	w.confirmFresh()
 	w.takes()
@@ -383,16 +312,6 @@ func TestNoticeAndWaitFor(t *testing.T) {
 	w.takes("b")
 }
 
-// TestNoNoticeInDoubt: while clocks are in doubt, the time of a notice would be wrong.
-func TestNoNoticeInDoubt(t *testing.T) {
-	w := newNoticeWorld(t, announcing(1, "10h", "2h"))
-	w.upsert(job(9*time.Hour, "a"))
-	w.CompareClocks(w.now.Add(time.Hour), w.now, w.now)
-	w.gives()
-	w.CompareClocks(w.now, w.now, w.now)
-	w.gives("a")
-}
-
 // TestNoNoticeOfWhatWillBeHeld: something keeps the object already.
 func TestNoNoticeOfWhatWillBeHeld(t *testing.T) {
 	w := newNoticeWorld(t, announcing(1, "10h", "2h"))
@@ -407,19 +326,6 @@ func TestNoNoticeOfWhatWillBeHeld(t *testing.T) {
 	w.gives("b")
 }
 
-// TestNoticesThatCannotBeStored: objects are kept, and the message says why.
-func TestNoticesThatCannotBeStored(t *testing.T) {
-	w := &noticeWorld{newWorld(t, announcing(1, "1h", "2h")), nil}
-	w.MarksUnavailable(w.now)
-	w.upsert(job(7*time.Hour, "a"))
-	w.gives()
-	w.pass(1000 * time.Hour)
-	w.takes()
-	if c := w.candidate("a"); c.Reason != string(policy.ReasonNoticePending) || !strings.Contains(c.Message, "stored notices cannot be read") {
-		t.Errorf("got %+v", c)
-	}
-}
-
 // TestADeadlineNeedsNoNotice: it ends what runs, and deletes nothing.
 func TestADeadlineNeedsNoNotice(t *testing.T) {
 	w := newNoticeWorld(t)
@@ -429,31 +335,4 @@ func TestADeadlineNeedsNoNotice(t *testing.T) {
 	w.gives()
 	w.confirmFresh()
 	w.takes("a")
-}
-
-// TestManyNotices: no more notices are given than can be stored.
-func TestManyNotices(t *testing.T) {
-	const few, most = 3, 50_000
-	w := newNoticeWorld(t, announcing(1, "1h", "2h"))
-	w.upsert(jobs(7*time.Hour, names("a-", most+few)...)...)
-	give := func() []view.DeletionNotice {
-		var all []view.DeletionNotice
-		w.read(w.NoticesToGive(testbuilders.Home, most+few, w.now, &all))
-		w.Announced(view.GivenAt(all, w.now))
-		w.store()
-		return all
-	}
-	if got := len(give()); got != most {
-		t.Fatalf("%d notices, want %d", got, most)
-	}
-	if got := len(give()); got != 0 {
-		t.Fatalf("%d more notices", got)
-	}
-	if len(w.stored) != 10 {
-		t.Errorf("%d objects are stored", len(w.stored))
-	}
-	w.removed("a-0", "a-1")
-	if got := len(give()); got != 2 {
-		t.Errorf("%d notices in the place of two, want 2", got)
-	}
 }

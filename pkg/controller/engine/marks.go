@@ -22,9 +22,10 @@ func (e *Engine) SetMarks(m *memory.Marks, now time.Time) {
 	if ns.Marks == nil {
 		ns.Marks = map[string]*memory.Marks{}
 	}
+	m = m.Copy() // Nothing of a new state is forgotten yet, and the caller may keep its own.
 	ns.Marks[m.Name] = m
 	e.MarksChanged(ns)
-	e.TouchAnnounced(ns, before, m)
+	e.AdoptNotices(ns, before, m, now)
 	for uid := range m.Unused {
 		if rec := e.Records.Get(uid); rec != nil && rec.NS == ns && e.Usage.Adopt(rec, knowledge.Mark(ns, rec, now)) {
 			e.Touch(rec)

@@ -25,6 +25,7 @@ import (
 func (e *simulation) work(t *rapid.T) {
 	e.read()
 	e.both(e.stepAll)
+	e.forgetNotices()
 	byNamespace := map[string][]types.UID{}
 	var orders []*deletion.Order
 	for o, ok := e.leader.Take(e.Now); ok; o, ok = e.leader.Take(e.Now) {
@@ -131,7 +132,10 @@ func (e *simulation) wants() map[types.UID]model.Answer {
 		if nobody[uid] && e.leader.Records.Get(uid) == nil {
 			a = model.Answer{Action: model.Ignore} // No policy has named Jobs since Winnow started.
 		}
-		out[uid] = e.held(a, held[uid])
+		if out[uid] = e.held(a, held[uid]); out[uid].Action == model.Delete && e.onlyTold(uid) && e.Lead(uid) == 0 {
+			a.Action, a.Reason = model.Hold, string(policy.ReasonNoticePending)
+			out[uid] = a
+		}
 	}
 	return out
 }
@@ -187,6 +191,7 @@ var actionNames = map[policy.Action]string{
 func (e *simulation) checkAll(t *rapid.T) {
 	e.resetPaces(false)
 	e.both(e.stepAll)
+	e.forgetNotices()
 	e.checkTotals(t)
 	wants, limited := e.wants(), e.limited()
 	var previews map[model.PolicyRef]map[types.UID]model.Answer

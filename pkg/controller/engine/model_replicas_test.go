@@ -88,6 +88,7 @@ func (e *simulation) follow() {
 	e.follower = e.start()
 	e.follower.Follow()
 	e.date()
+	e.startNotices(e.follower, true)
 	e.caughtUp = e.sameClearances() // The dates must be the same too; see checkFollower.
 	e.heldNotDue = sets.KeySet(e.under)
 	for _, uids := range e.DueBy() {
@@ -113,6 +114,7 @@ func (e *simulation) changeLeader(t *rapid.T) {
 		e.leader = e.start()
 	}
 	e.date()
+	e.startNotices(e.leader, fresh)
 	caughtUp := e.caughtUp         // follow sets it for the next follower.
 	e.recent = e.windows(e.leader) // The follower may have started after some of these changes.
 	e.leader.Lead()
@@ -278,7 +280,7 @@ func (e *simulation) checkFollower(t *rapid.T) {
 		if (rec == nil) != (other == nil) && e.bothCover(f) {
 			t.Fatalf("only one replica knows %s", f.UID)
 		}
-		if rec == nil || other == nil {
+		if rec == nil || other == nil || !e.sameNotices(f.UID) {
 			continue
 		}
 		got, want := answerOf(other.Resolution(), other.Decision()), answerOf(rec.Resolution(), rec.Decision())

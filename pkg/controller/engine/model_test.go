@@ -55,6 +55,7 @@ type simulation struct {
 	paces        map[string]*simPace
 	usages       map[types.UID]lifecycle.Usage // of all objects that ever existed
 	simMarks
+	simNotices
 }
 
 // holdAboveByDefault and holdAboveTotalByDefault are low, so that a few objects are enough for a hold.
@@ -72,6 +73,7 @@ func newEngine(t *rapid.T) *simulation {
 	e.budget = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "budget")
 	e.leader = e.start()
 	e.date()
+	e.startNotices(e.leader, true)
 	e.follow()
 	e.assess(simChange{start: true})
 	return e

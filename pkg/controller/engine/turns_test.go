@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // In these tests, each event is a turn, as in pkg/controller/tracker.
@@ -88,6 +89,18 @@ func (d *driver) MarksListed(present sets.Set[types.NamespacedName], now time.Ti
 }
 
 func (d *driver) MarksUnavailable(now time.Time) { d.Turn(d.Engine.MarksUnavailable, now) }
+
+func (d *driver) Announced(given map[types.UID]policy.Announcement, now time.Time) (known bool) {
+	d.Turn(func() { known = d.Engine.Announced(given) }, now)
+	return known
+}
+
+func (d *driver) DoubtMarks(now time.Time) { d.Turn(d.Engine.DoubtMarks, now) }
+
+func (d *driver) ConfirmMarks(versions map[types.NamespacedName]string, read string, now time.Time) (confirmed bool) {
+	d.Turn(func() { confirmed = d.Engine.ConfirmMarks(versions, read) }, now)
+	return confirmed
+}
 
 func (d *driver) Observing(resource string, why error, now time.Time) {
 	d.Turn(func() { d.Engine.Observing(resource, why, now) }, now)

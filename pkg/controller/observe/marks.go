@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe/inorder"
 	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 )
@@ -28,7 +29,7 @@ func (o *Observer) observeMarks(ctx context.Context, order *inorder.Order) {
 		return
 	}
 	var reflector sync.WaitGroup
-	o.observeStored(ctx, &reflector, marks.Resource, order, unreported, o.marksSink())
+	o.observeStored(ctx, &reflector, marks.Resource, order, o.reportErrors(kinds.UsageMarks), o.marksSink())
 	reflector.Wait()
 }
 
@@ -62,6 +63,7 @@ func (o *Observer) marksSink() *sink[*memory.Marks] {
 		upsert:  func(m *memory.Marks) { o.Tracker.SetMarks(m, o.Clock.Now()) },
 		remove:  func(m *memory.Marks) { o.Tracker.RemoveMarks(m.NamespacedName, o.Clock.Now()) },
 		replace: func(all []*memory.Marks, _ string) { o.Tracker.ReplaceMarks(all, o.Clock.Now()) },
+		heard:   func() { o.Tracker.Heard(kinds.UsageMarks, o.Clock.Now()) }, // Always, see reportErrors.
 	}
 }
 

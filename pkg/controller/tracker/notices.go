@@ -19,14 +19,26 @@ import (
 // NoticeNamespaces returns the namespaces that may have notices to be given, sorted.
 func (t *Tracker) NoticeNamespaces() []string { return call(t, (*engine.Engine).NoticeNamespaces) }
 
-// NoticesToGive returns up to most notices that must be given in a namespace now, by when their objects are due.
-func (t *Tracker) NoticesToGive(namespace string, most int, now time.Time) []view.DeletionNotice {
+// NoticesToGive returns up to most notices that must be given in a namespace now, except those of policies that pause.
+func (t *Tracker) NoticesToGive(namespace string, pauses func(of types.UID) bool, most int, now time.Time) []view.DeletionNotice {
 	var out []view.DeletionNotice
-	_ = t.read(context.Background(), t.engine.NoticesToGive(namespace, most, now, &out)) // It has no error unless the context ends.
+	_ = t.read(context.Background(), t.engine.NoticesToGive(namespace, pauses, most, now, &out)) // It has no error unless the context ends.
 	return out
 }
 
-// NoticesGiven notes which notices this replica has given, by the UIDs of their objects, so that they are stored.
-func (t *Tracker) NoticesGiven(given map[types.UID]policy.Announcement) {
-	t.do(func(e *engine.Engine) { e.Announced(given) })
+// NoticesGiven notes which notices this replica has given, by the UIDs of their objects, so that they are stored. It reports false if
+// clocks are in doubt, so that they must be given again.
+func (t *Tracker) NoticesGiven(given map[types.UID]policy.Announcement, now time.Time) (known bool) {
+	t.event(now, func(e *engine.Engine) { known = e.Announced(given) })
+	return known
+}
+
+// DoubtMarks puts stored notices in doubt until ConfirmMarks finds that memory has what is stored.
+func (t *Tracker) DoubtMarks(now time.Time) { t.event(now, (*engine.Engine).DoubtMarks) }
+
+// ConfirmMarks compares the resource versions of the stored marks, which were read at a version, with memory. It reports whether memory is
+// at least as new.
+func (t *Tracker) ConfirmMarks(versions map[types.NamespacedName]string, read string, now time.Time) (confirmed bool) {
+	t.event(now, func(e *engine.Engine) { confirmed = e.ConfirmMarks(versions, read) })
+	return confirmed
 }

@@ -60,7 +60,7 @@ func validateGuardrails(g *gc.Guardrails, path *field.Path) field.ErrorList {
 	maxTTL := path.Child("maxTTL")
 	errs := validateDuration(g.MinTTL, path.Child("minTTL"))
 	errs = append(errs, validateDuration(g.MaxTTL, maxTTL)...)
-	errs = append(errs, validateDuration(g.MinNotice, path.Child("minNotice"))...)
+	errs = append(errs, validateMinNotice(g.MinNotice, path.Child("minNotice"))...)
 	if g.MaxTTL == nil && g.AllowNever != nil && !*g.AllowNever {
 		errs = append(
 			errs,

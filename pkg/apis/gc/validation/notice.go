@@ -11,9 +11,18 @@ import (
 
 // validateNotice checks how long before their deletion the objects of a rule are announced.
 func validateNotice(d *gc.TTL, path *field.Path) field.ErrorList {
-	errs := validateDuration(d, path)
+	errs := validateMinNotice(d, path)
 	if d != nil && len(errs) == 0 && isZero(*d) {
 		return field.ErrorList{field.Invalid(path, *d, `must be at least "1s"; to give no notice, remove the field`)}
+	}
+	return errs
+}
+
+// validateMinNotice checks how long before their deletion objects must be announced.
+func validateMinNotice(d *gc.TTL, path *field.Path) field.ErrorList {
+	errs := validateDuration(d, path)
+	if longest, byTime := duration(d); len(errs) == 0 && byTime && longest > gc.MaxNotice {
+		return field.ErrorList{field.Invalid(path, *d, `must be at most "30d"; to keep objects for longer, set a longer ttl`)}
 	}
 	return errs
 }

@@ -20,12 +20,13 @@ func announced(d gc.TTL) func(*gc.CleanupRule) {
 
 func TestNotice(t *testing.T) {
 	for d, want := range map[gc.TTL]string{
-		"1s": "", "1d": "", "3650d": "",
+		"1s": "", "1d": "", "30d": "",
 		"":       `for example "12h"`,
 		"0s":     "remove the field",
 		"never":  "leave it unset",
 		"1 day":  `did you mean "1d"?`,
 		"3651d":  "ten years",
+		"31d":    `at most "30d"`,
 		"-1h":    "",
 		"2026-1": "",
 	} {
@@ -33,7 +34,7 @@ func TestNotice(t *testing.T) {
 			"spec.rules[0].notice":      ValidateCleanupPolicy(policy(rule("a", announced(d)))),
 			"spec.guardrails.minNotice": ValidateClusterCleanupPolicy(clusterPolicy(func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.MinNotice = ttl(d) })),
 		} {
-			valid := slices.Contains([]gc.TTL{"1s", "1d", "3650d"}, d) || d == "0s" && strings.HasSuffix(name, "minNotice")
+			valid := slices.Contains([]gc.TTL{"1s", "1d", "30d"}, d) || d == "0s" && strings.HasSuffix(name, "minNotice")
 			switch {
 			case valid && len(errs) > 0:
 				t.Errorf("%s: %q: %v", name, d, errs)

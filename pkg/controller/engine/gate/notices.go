@@ -4,7 +4,6 @@
 package gate
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -12,33 +11,54 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// NoteNotice notes whether notice of the deletion of a record was given, or must be given now. p decides d, with holds.
+// NoteNotice notes whether a record must be given notice of its deletion now, or whether what was given does not count any more. p decides
+// d, with holds.
 func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, now time.Time) {
-	a := memory.Announcing{Advance: d.Advance}
+	a := d.Advance
+	sent, isSent := rec.NS.Sent[rec]
 	switch {
-	case !a.Announced.Given.IsZero():
-	case a.Wanted(now) && announces(rec, p, d):
-		if before := rec.NS.Announcing[rec]; before.Sent.Fits(a.Due) {
-			a.Sent = before.Sent
-		}
-	default:
-		g.ForgetNotice(rec)
+	case !a.Announced.Given.IsZero(), isSent && d.Candidate() && d.Action != policy.Keep && sent.Fits(a.Due):
+		g.ToldNotice(rec)
 		return
 	}
-	g.SetAnnouncing(rec, a)
+	g.ForgetNotice(rec) // One that does not fit must not count when the record is due earlier again.
+	if a.Wanted(now) && announces(rec, p, d) {
+		g.NeedNotice(rec)
+	}
+}
+
+// notStored: people were told, and this replica does not know yet that this is stored. Nobody demands the notice any more, or the object
+// would wait for it anyway.
+func (g *Gate) notStored(r request) (policy.Reason, string) {
+	sent, told := r.rec.NS.Sent[r.rec]
+	a := r.decision.Advance
+	if told && r.decision.Action == policy.Delete && a.Announced.Given.IsZero() && sent.Fits(a.Due) {
+		return policy.ReasonNoticePending, ""
+	}
+	return "", ""
+}
+
+// noticeInDoubt: the notice is over, and may have been withdrawn or replaced without this replica knowing.
+func (g *Gate) noticeInDoubt(r request) (policy.Reason, string) {
+	if r.decision.Advance.Announced.Given.IsZero() {
+		return "", ""
+	}
+	return reasonIf(policy.ReasonUnobserved, g.NoticeDoubt())
 }
 
 // whyPending says in messages why no notice is stored for a record.
 func (g *Gate) whyPending(rec *memory.Record, a policy.Advance) string {
-	lead := gc.FormatDuration(a.Lead)
-	if g.NoMarks { // The storage is not installed, or this is no replica of Winnow.
+	lead := gc.FormatDuration(a.Demanded())
+	_, sent := rec.NS.Sent[rec]
+	switch {
+	case g.NoMarks: // The storage is not installed, or this is no replica of Winnow.
 		return "stored notices cannot be read, so it is kept; it is deleted " + lead + " after a notice that is stored"
+	case sent:
+		return "its notice was given, and is not stored yet"
+	case g.NoticeRoom(rec.NS) == 0:
+		return "too many notices are stored for now; Winnow gives notice when others are over, and deletes it " + lead + " after that"
 	}
-	if old := rec.Announced(); !old.Given.IsZero() {
-		return fmt.Sprintf("an earlier notice named %s, and it is due later now; a new notice is out for %s before it is deleted",
-			gc.WholeSecond(old.At).UTC().Format(time.RFC3339), lead)
-	}
-	return "Winnow gives notice, and deletes it when the notice was out for " + lead
+	return "Winnow gives notice, and deletes it when the notice has been out for " + lead
 }
 
 // announces reports whether notice may be given of what is decided: unless something else keeps the object, for example a change that

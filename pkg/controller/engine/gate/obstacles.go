@@ -32,6 +32,8 @@ var obstacles = []func(*Gate, request) (policy.Reason, string){
 	(*Gate).staleView,
 	(*Gate).unauthorized,
 	(*Gate).waits,
+	(*Gate).notStored,
+	(*Gate).noticeInDoubt,
 	(*Gate).retrying,
 }
 

@@ -4,128 +4,224 @@
 package knowledge
 
 import (
+	"cmp"
 	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// maxAnnouncements is how many notices are stored for a namespace at most. If more objects need a notice, the others are kept until notices
-// of these are over.
-const maxAnnouncements = 10 * MaxMarks
+// maxAnnouncements is how many notices are stored for a namespace at most, and maxAllAnnouncements how many for all. If more objects need a
+// notice, the others are kept until notices of these are over.
+const (
+	maxAnnouncements    = 10 * MaxMarks
+	maxAllAnnouncements = 10 * maxAnnouncements
+)
 
 // announces reports whether objects of a namespace have been given notice, or must be.
 func announces(ns *memory.Namespace) bool {
-	if len(ns.Announcing) > 0 {
-		return true
-	}
+	return len(ns.ToAnnounce) > 0 || len(ns.Sent) > 0 || storedNotices(ns) > 0
+}
+
+// storedNotices returns how many notices are stored for a namespace, also of objects that are gone.
+func storedNotices(ns *memory.Namespace) (n int) {
 	for _, m := range ns.Marks {
-		if len(m.Announced) > 0 {
-			return true
-		}
+		n += len(m.Announced)
 	}
-	return false
+	return n
 }
 
-// TouchAnnounced touches the objects whose stored notices differ between two states of stored marks; nil is no marks.
-func (k *Knowledge) TouchAnnounced(ns *memory.Namespace, before, after *memory.Marks) {
-	var was, is map[types.UID]policy.Announcement
-	if before != nil {
-		was = before.Announced
-	}
-	if after != nil {
-		is = after.Announced
-	}
-	touch := func(uid types.UID) {
-		if rec := k.Records.Get(uid); rec != nil && rec.NS == ns && !was[uid].Equal(is[uid]) {
-			k.Touch(rec)
+// AdoptNotices prepares a new state of stored marks, which replaces another; either is nil if there is none. It touches the objects whose
+// notices have changed. A notice that was forgotten stays forgotten until it is gone. Only Winnow may write marks, but nothing goes too early
+// by a notice that somebody else wrote with times that Winnow never writes: such a notice is forgotten.
+func (k *Knowledge) AdoptNotices(ns *memory.Namespace, before, after *memory.Marks, now time.Time) {
+	var none memory.Marks
+	was, is := cmp.Or(before, &none), cmp.Or(after, &none)
+	k.announced += len(is.Announced) - len(was.Announced)
+	for uid, n := range is.Announced {
+		same := was.Announced[uid].Equal(n)
+		if same && was.Forgotten.Has(uid) || !same && !n.Believable(now.Add(freshness.ClockSkew)) {
+			is.Forget(uid)
+		}
+		if !same {
+			k.noticeChanged(ns, uid, n)
 		}
 	}
-	for uid := range was {
-		touch(uid)
-	}
-	for uid := range is {
-		touch(uid)
+	for uid := range was.Announced {
+		if _, still := is.Announced[uid]; !still {
+			k.noticeChanged(ns, uid, policy.Announcement{})
+		}
 	}
 }
 
-// SetAnnouncing notes that a record has been given notice, or must be given notice now.
-func (k *Knowledge) SetAnnouncing(rec *memory.Record, a memory.Announcing) {
+// noticeChanged handles a change of the stored notice of an object.
+func (k *Knowledge) noticeChanged(ns *memory.Namespace, uid types.UID, n policy.Announcement) {
+	rec := k.Records.Get(uid)
+	if rec == nil || rec.NS != ns {
+		return
+	}
+	if !n.Given.IsZero() {
+		delete(ns.Sent, rec) // It is stored, or another replica has led and given another notice.
+	}
+	k.Touch(rec)
+}
+
+// ToldNotice notes that a record was given notice, so that it need not be given now.
+func (k *Knowledge) ToldNotice(rec *memory.Record) { rec.NS.ToAnnounce.Delete(rec) }
+
+// NeedNotice notes that a record must be given notice now.
+func (k *Knowledge) NeedNotice(rec *memory.Record) {
 	ns := rec.NS
-	before, ok := ns.Announcing[rec]
-	if ns.Announcing == nil {
-		ns.Announcing = map[*memory.Record]memory.Announcing{}
+	if ns.ToAnnounce == nil {
+		ns.ToAnnounce = sets.Set[*memory.Record]{}
 	}
-	ns.Announcing[rec] = a
-	if a.Pending() {
-		k.ToAnnounce.Insert(ns)
+	ns.ToAnnounce.Insert(rec)
+	k.ToAnnounce.Insert(ns)
+}
+
+// ForgetNotice notes that no notice of a record counts any more. One that is still stored does not count again, whatever happens to the
+// record before the storage has changed.
+func (k *Knowledge) ForgetNotice(rec *memory.Record) {
+	ns := rec.NS
+	_, changed := ns.Sent[rec]
+	delete(ns.Sent, rec)
+	ns.ToAnnounce.Delete(rec)
+	for _, m := range ns.Marks {
+		if _, ok := m.AnnouncedIn(rec.UID()); ok {
+			m.Forget(rec.UID())
+			changed = true
+		}
 	}
-	if !ok || !before.Announced.Equal(a.Announced) || !before.Sent.Equal(a.Sent) {
+	if changed {
 		k.MarksChanged(ns)
 	}
 }
 
-// ForgetNotice notes that a record needs no notice any more.
-func (k *Knowledge) ForgetNotice(rec *memory.Record) {
-	if _, ok := rec.NS.Announcing[rec]; !ok && rec.Announced().Given.IsZero() {
-		return
-	}
-	delete(rec.NS.Announcing, rec)
-	k.MarksChanged(rec.NS)
+// MayAnnounce reports whether notices can be given in a namespace. They cannot while not everything is known that decisions depend on, or
+// what is stored, or while clocks are in doubt: then the time of a notice would be wrong.
+func (k *Knowledge) MayAnnounce(ns *memory.Namespace) bool {
+	return k.marksListed && k.Fresh.ClockDoubt() == "" && k.Unlisted(ns) == ""
 }
 
-// PendingNotices returns the records of a namespace whose notice must be given now. There are none while not everything is known that
-// decisions depend on, or what is stored, or while clocks are in doubt: then the time of a notice would be wrong.
-func (k *Knowledge) PendingNotices(ns *memory.Namespace) (out []*memory.Record) {
-	if !k.marksListed || k.Fresh.ClockDoubt() != "" || k.Unlisted(ns) != "" {
-		return nil
-	}
-	room, waiting := maxAnnouncements, false
-	for rec, a := range ns.Announcing {
-		switch {
-		case a.Pending() && rec.Announced().Fits(a.Due): // It was stored, and the record is not settled again yet.
-			waiting = true
-		case a.Pending():
-			out = append(out, rec)
-		default:
-			room--
-		}
-	}
-	if len(out) == 0 && !waiting {
-		k.ToAnnounce.Delete(ns)
-	}
-	return out[:min(len(out), max(room, 0))]
+// NoticeRoom returns how many more notices can be stored for a namespace.
+func (k *Knowledge) NoticeRoom(ns *memory.Namespace) int {
+	return max(min(maxAnnouncements-storedNotices(ns)-len(ns.Sent), maxAllAnnouncements-k.announced), 0)
 }
 
-// Announced notes which notices this replica has given. They count once they are stored, and the watch has reported that.
-func (k *Knowledge) Announced(given map[types.UID]policy.Announcement) {
+// Announced notes which notices this replica has given. They count once they are stored, and the watch has reported that. It reports false
+// if clocks have come into doubt meanwhile: then the notices must be given again.
+func (k *Knowledge) Announced(given map[types.UID]policy.Announcement) bool {
+	if k.Fresh.ClockDoubt() != "" {
+		return false
+	}
 	for uid, sent := range given {
 		rec := k.Records.Get(uid)
-		if rec == nil {
+		if rec == nil || !rec.NS.ToAnnounce.Has(rec) {
 			continue
 		}
-		if a, ok := rec.NS.Announcing[rec]; ok && a.Announced.Given.IsZero() && sent.Fits(a.Due) {
-			a.Sent = sent
-			k.SetAnnouncing(rec, a)
+		ns := rec.NS
+		if ns.Sent == nil {
+			ns.Sent = map[*memory.Record]policy.Announcement{}
+		}
+		ns.Sent[rec] = sent
+		ns.ToAnnounce.Delete(rec)
+		k.Touch(rec) // It may have changed since, so that the notice does not fit.
+		k.MarksChanged(ns)
+	}
+	return true
+}
+
+// NoticeDoubt returns why stored notices may have changed without this replica knowing; empty if they have not.
+func (k *Knowledge) NoticeDoubt() string {
+	why := cmp.Or(k.Watches.Failing(kinds.UsageMarks), k.Watches.Stale(kinds.UsageMarks))
+	if k.marksDoubted && !k.Following {
+		why = cmp.Or(why, "the notices that are stored have not been read since this replica leads")
+	}
+	return why
+}
+
+// DoubtMarks puts the stored notices in doubt until ConfirmMarks compares them: another replica has led meanwhile.
+func (k *Knowledge) DoubtMarks() {
+	k.marksDoubted = true
+	k.touchNotified()
+}
+
+// ConfirmMarks compares the stored marks, which were read at a resource version, with memory, and reports whether memory is at least as new.
+func (k *Knowledge) ConfirmMarks(versions map[types.NamespacedName]string, read string) bool {
+	for name, version := range versions {
+		ns := k.Namespaces[name.Namespace]
+		if ns == nil || ns.Marks[name.Name] == nil || memory.OlderVersion(ns.Marks[name.Name].ResourceVersion, version) {
+			return false
+		}
+	}
+	for _, ns := range k.Namespaces {
+		for name, m := range ns.Marks {
+			_, present := versions[types.NamespacedName{Namespace: ns.Name, Name: name}]
+			if !present && !memory.OlderVersion(read, m.ResourceVersion) {
+				return false // It is gone, and memory still has it.
+			}
+		}
+	}
+	if k.marksDoubted {
+		k.marksDoubted = false
+		k.touchNotified()
+	}
+	return true
+}
+
+// touchNotified touches the records that were given notice.
+func (k *Knowledge) touchNotified() {
+	for _, ns := range k.Namespaces {
+		for _, m := range ns.Marks {
+			for uid := range m.Announced {
+				if rec := k.Records.Get(uid); rec != nil && rec.NS == ns {
+					k.Touch(rec)
+				}
+			}
 		}
 	}
 }
 
-// wantedAnnouncements returns the notices that must be stored for the objects of a namespace, and reports whether all of its objects are
-// known. Until they are, all stored notices stay.
-func (k *Knowledge) wantedAnnouncements(ns *memory.Namespace) (out map[types.UID]policy.Announcement, known bool) {
-	out, known = map[types.UID]policy.Announcement{}, k.allListed(ns) && !k.Settling()
-	if !known {
-		for _, m := range ns.Marks {
-			maps.Copy(out, m.Announced)
+// keptNotices returns the stored notices of marks that must stay stored, without those that were sent again, and reports whether that is
+// all of them. Notices of unknown objects stay until all objects are known.
+func (k *Knowledge) keptNotices(ns *memory.Namespace, m *memory.Marks, sent map[types.UID]policy.Announcement, known bool) (
+	out map[types.UID]policy.Announcement, same bool,
+) {
+	keeps := func(uid types.UID) bool {
+		rec := k.Records.Get(uid)
+		return !m.Forgotten.Has(uid) && (rec != nil && rec.NS == ns || rec == nil && !known)
+	}
+	same = true
+	for uid := range m.Announced {
+		_, again := sent[uid]
+		same = same && keeps(uid) && !again
+	}
+	if same {
+		return m.Announced, true
+	}
+	out = maps.Clone(m.Announced)
+	for uid := range m.Announced {
+		if n, again := sent[uid]; again {
+			out[uid] = n
+			delete(sent, uid)
+		} else if !keeps(uid) {
+			delete(out, uid)
 		}
 	}
-	for rec, a := range ns.Announcing {
-		if at := a.Announced.Later(a.Sent); !at.Given.IsZero() && len(out) < maxAnnouncements {
-			out[rec.UID()] = at
-		}
+	return out, false
+}
+
+// sentNotices returns the notices that this replica has given and that are not stored yet.
+func sentNotices(ns *memory.Namespace) map[types.UID]policy.Announcement {
+	out := make(map[types.UID]policy.Announcement, len(ns.Sent))
+	for rec, n := range ns.Sent {
+		out[rec.UID()] = n
 	}
-	return out, known
+	return out
 }

@@ -32,6 +32,9 @@ type Knowledge struct {
 	ToAnnounce sets.Set[*memory.Namespace]
 	// marksListed says that the stored marks were listed, NoMarks that they cannot be stored.
 	marksListed, NoMarks bool
+	// marksDoubted says that the stored marks may be newer than memory; see DoubtMarks. announced is how many notices are stored.
+	marksDoubted bool
+	announced    int
 	asking
 	// CopiedUsages are the usages of the objects of a snapshot; nil in any other engine.
 	CopiedUsages map[types.UID]lifecycle.Usage

@@ -23,7 +23,7 @@ const MaxMarks = 5000
 // given anew: only what is stored counts for them.
 func (k *Knowledge) RemoveMarks(name types.NamespacedName) {
 	if ns := k.Namespaces[name.Namespace]; ns != nil {
-		k.TouchAnnounced(ns, ns.Marks[name.Name], nil)
+		k.AdoptNotices(ns, ns.Marks[name.Name], nil, time.Time{})
 		delete(ns.Marks, name.Name)
 		k.MarksChanged(ns)
 		k.NoteEmpty(ns)
@@ -104,11 +104,14 @@ func (k *Knowledge) MarksToStore(namespace string) (out []*memory.Marks, known b
 	var usesKnown, finishesKnown, noticesKnown bool
 	w.unused, usesKnown = k.wantedUnused(ns)
 	w.finished, finishesKnown = k.wantedFinishMarks(ns)
-	w.announced, noticesKnown = k.wantedAnnouncements(ns)
-	return w.add(ns, w.changed(ns)), usesKnown && finishesKnown && noticesKnown
+	w.announced, noticesKnown = sentNotices(ns), k.allListed(ns)
+	changed := w.changed(ns, func(m *memory.Marks) (map[types.UID]policy.Announcement, bool) {
+		return k.keptNotices(ns, m, w.announced, noticesKnown)
+	})
+	return w.add(ns, changed), usesKnown && finishesKnown && noticesKnown
 }
 
-// wantedMarks are the marks that must be stored for the objects of a namespace.
+// wantedMarks are the marks that must be stored for the objects of a namespace; of the notices, only those that are not stored yet.
 type wantedMarks struct {
 	unused    map[types.UID]time.Time
 	finished  map[types.UID]memory.FinishMark
@@ -119,7 +122,10 @@ type wantedMarks struct {
 func (w *wantedMarks) left() int { return len(w.unused) + len(w.finished) + len(w.announced) }
 
 // changed returns the stored marks that must be changed or deleted. It removes the objects of all stored marks from the wanted marks.
-func (w *wantedMarks) changed(ns *memory.Namespace) []*memory.Marks {
+// notices returns the notices of stored marks as they must be, and reports whether nothing changes.
+func (w *wantedMarks) changed(
+	ns *memory.Namespace, notices func(*memory.Marks) (map[types.UID]policy.Announcement, bool),
+) []*memory.Marks {
 	var changed []*memory.Marks
 	for _, name := range slices.Sorted(maps.Keys(ns.Marks)) {
 		stored := ns.Marks[name]
@@ -127,7 +133,7 @@ func (w *wantedMarks) changed(ns *memory.Namespace) []*memory.Marks {
 		var sameUses, sameFinishes, sameNotices bool
 		m.Unused, sameUses = keep(stored.Unused, w.unused, time.Time.Equal)
 		m.Finished, sameFinishes = keep(stored.Finished, w.finished, memory.FinishMark.Equal)
-		m.Announced, sameNotices = keep(stored.Announced, w.announced, policy.Announcement.Equal)
+		m.Announced, sameNotices = notices(stored)
 		if !sameUses || !sameFinishes || !sameNotices || m.Len() == 0 {
 			changed = append(changed, m)
 		}
@@ -201,6 +207,7 @@ func (w *wantedMarks) add(ns *memory.Namespace, changed []*memory.Marks) []*memo
 		switch stored := ns.Marks[name]; {
 		case i >= 0:
 			m = changed[i]
+			m.Announced = maps.Clone(m.Announced) // It may be the map of the stored marks.
 		case stored != nil && stored.Len() >= MaxMarks:
 			continue
 		case stored != nil:
@@ -211,6 +218,9 @@ func (w *wantedMarks) add(ns *memory.Namespace, changed []*memory.Marks) []*memo
 		}
 		move(m.Unused, w.unused, MaxMarks-m.Len())
 		move(m.Finished, w.finished, MaxMarks-m.Len())
+		if m.Announced == nil {
+			m.Announced = map[types.UID]policy.Announcement{}
+		}
 		move(m.Announced, w.announced, MaxMarks-m.Len())
 		if i < 0 {
 			changed = append(changed, m)

@@ -57,7 +57,7 @@ var errAnew = errors.New("the store of the cluster went back to an earlier state
 func (k *Knowledge) ForgetStore(now time.Time) {
 	k.Fresh.StartAnew()
 	k.times, k.since = k.times+1, now
-	k.marksListed = false
+	k.marksListed, k.announced = false, 0
 	k.Replacing.Insert(freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces)
 	for _, ns := range k.Namespaces {
 		for resource := range ns.Covered {

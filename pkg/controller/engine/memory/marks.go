@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
@@ -21,29 +23,46 @@ type Marks struct {
 	Unused          map[types.UID]time.Time
 	Finished        map[types.UID]FinishMark
 	Announced       map[types.UID]policy.Announcement
+	// Forgotten are the objects in Announced whose notice does not count any more, because they needed none for a while, or were due later
+	// than it says. It is not stored: this replica remembers it until the notice is gone from the storage.
+	Forgotten sets.Set[types.UID]
 }
 
 // Len is how many marks there are.
 func (m *Marks) Len() int { return len(m.Unused) + len(m.Finished) + len(m.Announced) }
 
-// Announced returns the notice of its deletion that is stored for an object; of several, the one that keeps it for longer.
+// Copy returns a copy that shares only the times, which never change.
+func (m *Marks) Copy() *Marks {
+	out := *m
+	out.Forgotten = m.Forgotten.Clone()
+	return &out
+}
+
+// Forget makes the notice of an object not count any more.
+func (m *Marks) Forget(uid types.UID) {
+	if m.Forgotten == nil {
+		m.Forgotten = sets.Set[types.UID]{}
+	}
+	m.Forgotten.Insert(uid)
+}
+
+// AnnouncedIn returns the notice that the marks have for an object, unless it is forgotten.
+func (m *Marks) AnnouncedIn(uid types.UID) (policy.Announcement, bool) {
+	n, ok := m.Announced[uid]
+	return n, ok && !m.Forgotten.Has(uid)
+}
+
+// Announced returns the notice of its deletion that is stored for an object, unless it is forgotten; of several, the one that keeps it for
+// longer. Nobody can have given a notice before the object was created.
 func (rec *Record) Announced() policy.Announcement {
 	var out policy.Announcement
 	for _, m := range rec.NS.Marks {
-		out = out.Later(m.Announced[rec.UID()])
+		if n, ok := m.AnnouncedIn(rec.UID()); ok && !n.Given.Before(rec.Created().Add(-freshness.ClockSkew)) {
+			out = out.Later(n)
+		}
 	}
 	return out
 }
-
-// Announcing is the notice that an object has been given, or must be given now.
-type Announcing struct {
-	policy.Advance
-	// Sent is the notice that this replica has given since, and that is not stored yet; zero if there is none.
-	Sent policy.Announcement
-}
-
-// Pending reports whether the notice must be given.
-func (a *Announcing) Pending() bool { return a.Announced.Given.IsZero() && a.Sent.Given.IsZero() }
 
 // FinishMark says when Winnow first saw an object finished that does not say itself when it finished, such as a Pod that the kubelet
 // rejected. The object counts from then. Each replica uses the time of its own observation until it knows the mark that the leader stored.

@@ -68,8 +68,10 @@ type Namespace struct {
 	FormerHoldAbove policy.HoldAbove
 	// FirstSeen are the records whose finish is marked.
 	FirstSeen sets.Set[*Record]
-	// Announcing are the records that have been given notice, or must be given notice now.
-	Announcing map[*Record]Announcing
+	// ToAnnounce are the records whose notice must be given now. Sent are the notices that this replica has given, and whose storage the
+	// watch has not reported yet.
+	ToAnnounce sets.Set[*Record]
+	Sent       map[*Record]policy.Announcement
 	// Rights are the rights that requests in the namespace need, as far as they are asked for.
 	Rights map[deletion.Right]RightAnswer
 	// Marks are the stored marks, by name.

@@ -203,7 +203,10 @@ func (s *Snapshot) copyNamespace(ns *memory.Namespace, now time.Time) {
 	c.Known, c.Terminating, c.Protected, c.Labels = ns.Known, ns.Terminating, ns.Protected, ns.Labels
 	c.Changes, c.Recent = slices.Clone(ns.Changes), ns.Recent.Clone()
 	c.FormerHoldAbove, c.Bounds = ns.FormerHoldAbove, ns.Bounds
-	c.Conditions, c.Marks, c.Rights = maps.Clone(ns.Conditions), maps.Clone(ns.Marks), maps.Clone(ns.Rights)
+	c.Conditions, c.Marks, c.Rights = maps.Clone(ns.Conditions), map[string]*memory.Marks{}, maps.Clone(ns.Rights)
+	for name, m := range ns.Marks {
+		c.Marks[name] = m.Copy()
+	}
 	for _, h := range ns.Holds {
 		if h != nil {
 			h = h.Clone()

@@ -5,6 +5,7 @@ package view
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,11 +29,22 @@ type DeletionNotice struct {
 	// Reason is why the object is due, or will be, and Demanded says which rule or guardrail demands the notice.
 	Reason   policy.Reason
 	Demanded string
-	// Announcement is the notice if it is given now, and Keep says how to keep the object for longer.
+	// Announcement is the notice if it is given now. Keep says how to keep the object for longer, and Annotation that an annotation does.
 	policy.Announcement
-	Keep string
-	// Due is when the object is due without the notice.
-	Due time.Time
+	Keep       string
+	Annotation bool
+	// Due is when the object is due without the notice, and Lead how long the notice must be out.
+	Due  time.Time
+	Lead time.Duration
+}
+
+// GivenAt returns the notice if it is given at another time. What people read named the time At at the earliest.
+func (d *DeletionNotice) GivenAt(at time.Time) policy.Announcement {
+	out := policy.Announcing(d.Due, d.Lead, at)
+	if out.At.Before(d.At) {
+		out.At = d.At
+	}
+	return out
 }
 
 // NoticeNamespaces returns the namespaces that may have notices to be given, sorted.
@@ -45,22 +57,36 @@ func (v *View) NoticeNamespaces() []string {
 	return out
 }
 
-// NoticesToGive finds up to most notices that must be given in a namespace now, by when their objects are due.
-func (v *View) NoticesToGive(namespace string, most int, now time.Time, out *[]DeletionNotice) memory.Reading {
+// NoticesToGive finds up to most notices that must be given in a namespace now, except those of policies that pause. Policies share them
+// evenly, cluster policies first, and each has those that are due first.
+func (v *View) NoticesToGive(
+	namespace string, pauses func(of types.UID) bool, most int, now time.Time, out *[]DeletionNotice,
+) memory.Reading {
 	return func(pause func(struct{}) bool) {
 		ns := v.Namespaces[namespace]
-		if ns == nil {
+		if ns == nil || !v.MayAnnounce(ns) {
 			return
 		}
-		pending := v.PendingNotices(ns)
-		due := make(map[*memory.Record]time.Time, len(pending))
-		for _, rec := range pending {
-			due[rec] = ns.Announcing[rec].Due
+		if len(ns.ToAnnounce) == 0 {
+			v.ToAnnounce.Delete(ns)
+			return
 		}
-		slices.SortFunc(pending, func(a, b *memory.Record) int {
-			return cmp.Or(due[a].Compare(due[b]), cmp.Compare(a.UID(), b.UID()))
-		})
-		for _, rec := range pending[:min(most, len(pending))] {
+		if most = min(most, v.NoticeRoom(ns)); most == 0 {
+			return
+		}
+		byPolicy := map[*policy.Policy]*earliest{}
+		for rec := range ns.ToAnnounce {
+			if p := rec.Policy; p != nil && !pauses(p.UID) {
+				if byPolicy[p] == nil {
+					byPolicy[p] = &earliest{most: most}
+				}
+				byPolicy[p].add(rec)
+			}
+			if !v.Proceed(1, pause) {
+				return
+			}
+		}
+		for _, rec := range share(byPolicy, most) {
 			if n, ok := v.deletionNotice(rec, now); ok {
 				*out = append(*out, n)
 			}
@@ -71,27 +97,68 @@ func (v *View) NoticesToGive(namespace string, most int, now time.Time, out *[]D
 	}
 }
 
+// earliest has those of the added records that are due first, most of them, and perhaps more.
+type earliest struct {
+	most int
+	all  []*memory.Record
+}
+
+func (e *earliest) add(rec *memory.Record) {
+	if e.all = append(e.all, rec); len(e.all) >= 2*e.most {
+		e.cut()
+	}
+}
+
+// cut sorts the records by when they are due, and removes those that are too many.
+func (e *earliest) cut() {
+	slices.SortFunc(e.all, func(a, b *memory.Record) int {
+		return cmp.Or(a.At.Time().Compare(b.At.Time()), cmp.Compare(a.UID(), b.UID()))
+	})
+	e.all = e.all[:min(len(e.all), e.most)]
+}
+
+// share returns up to most records, of each policy in turn.
+func share(byPolicy map[*policy.Policy]*earliest, most int) (out []*memory.Record) {
+	policies := slices.SortedFunc(maps.Keys(byPolicy), func(a, b *policy.Policy) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) // Cluster policies have no namespace.
+	})
+	for _, of := range byPolicy {
+		of.cut()
+	}
+	for i := 0; ; i++ {
+		before := len(out)
+		for _, p := range policies {
+			if of := byPolicy[p].all; i < len(of) && len(out) < most {
+				out = append(out, of[i])
+			}
+		}
+		if len(out) == before {
+			return out
+		}
+	}
+}
+
 // deletionNotice returns the notice for a record; false if there is none to be given any more.
 func (v *View) deletionNotice(rec *memory.Record, now time.Time) (DeletionNotice, bool) {
-	a, ok := rec.NS.Announcing[rec]
-	if !ok || !a.Pending() || rec.Policy == nil || rec.Removed() {
+	if rec.Removed() || !rec.NS.ToAnnounce.Has(rec) {
 		return DeletionNotice{}, false
 	}
 	effective := v.Resolve(rec)
 	limits := v.LimitsOn(rec)
 	r, d := effective.Decide(limits, now)
-	if d.Advance.Lead == 0 || r.Policy == nil {
+	a := d.Advance
+	if !a.Wanted(now) || r.Policy == nil {
 		return DeletionNotice{}, false
 	}
 	out := DeletionNotice{
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
 		Rule: r.RuleName(), Reason: effective.DueReason(limits, now), Demanded: effective.NoticeBy(limits.Bounds),
-		Announcement: policy.Announcing(a.Due, d.Advance.Lead, now), Due: a.Due,
+		Announcement: policy.Announcing(a.Due, a.Lead, now), Due: a.Due, Lead: a.Lead,
 	}
 	if k, err := v.Table.For(rec.Resource); err == nil {
 		out.Kind = k.GroupVersionKind
 	}
-	out.Keep = effective.KeepCommand(limits, out.At)
+	out.Keep, out.Annotation = effective.KeepCommand(limits, out.At)
 	return out, true
 }
 
@@ -99,7 +166,7 @@ func (v *View) deletionNotice(rec *memory.Record, now time.Time) (DeletionNotice
 func GivenAt(all []DeletionNotice, at time.Time) map[types.UID]policy.Announcement {
 	out := make(map[types.UID]policy.Announcement, len(all))
 	for i := range all {
-		out[all[i].Fact.UID] = policy.Announcement{Given: at, At: all[i].At}
+		out[all[i].Fact.UID] = all[i].GivenAt(at)
 	}
 	return out
 }

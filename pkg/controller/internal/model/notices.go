@@ -14,6 +14,9 @@ import (
 // Notice is a notice that an object will be deleted, as it is stored: when it was given, and the time that it names.
 type Notice struct{ Given, At time.Time }
 
+// apart is for how much longer a notice is out than policies demand, because the clocks of two replicas may be apart.
+const apart = 2 * time.Minute
+
 // lead returns for how long the notice of an object must be out before it is deleted: the longest of its matches and of the guardrails.
 func (c *recomputation) lead(f *lifecycle.Fact) time.Duration {
 	var longest time.Duration
@@ -27,7 +30,10 @@ func (c *recomputation) lead(f *lifecycle.Fact) time.Duration {
 			longest = max(longest, duration(*g.MinNotice))
 		}
 	}
-	return longest
+	if longest == 0 {
+		return 0
+	}
+	return longest + apart
 }
 
 // noticeOf returns the stored notice of an object that is due at a time; false if there is none, or if it is due more than a second later
@@ -37,18 +43,16 @@ func (w *World) noticeOf(f *lifecycle.Fact, due time.Time) (Notice, bool) {
 	return n, stored && !due.After(n.At.Add(time.Second))
 }
 
-// afterNotice returns the verdict on an object that is due since a time, and would be deleted, if it must be given notice.
+// afterNotice returns the verdict on an object that is due since a time, and would be deleted, if it must be given notice, or was given one.
 func (c *recomputation) afterNotice(f *lifecycle.Fact, due time.Time, v verdict) verdict {
 	lead := c.lead(f)
-	if lead == 0 {
-		return v
-	}
 	n, stored := c.noticeOf(f, due)
 	end := n.Given.Add(lead)
 	if n.At.After(end) {
 		end = n.At
 	}
 	switch {
+	case !stored && lead == 0:
 	case !stored:
 		v.waits = "NoticePending"
 	case c.Now.Before(end):
@@ -93,16 +97,19 @@ func (w *World) NeedsNotice() map[types.UID]time.Time {
 	return out
 }
 
-// KeepsNotice returns the objects that have been given notice and still need it.
-func (w *World) KeepsNotice() map[types.UID]bool {
+// KeepsNotices returns the objects whose notices still count: they are candidates that are deleted at some time, and due no later than their
+// notice says, as far as that is known.
+func (w *World) KeepsNotices(notices map[types.UID]Notice) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
+		n, given := notices[f.UID]
 		v := c.decideUnstopped(f)
-		if c.lead(f) == 0 || v.Action != Wait && v.Action != Hold && v.Action != Delete || v.Action == Hold && v.At.IsZero() {
+		if !given || v.Action != Wait && v.Action != Hold && v.Action != Delete {
 			continue
 		}
-		if _, stored := c.noticeOf(f, c.effectiveAnswer(f).at); stored {
+		unknown := v.Action == Hold && v.At.IsZero()
+		if unknown || !c.effectiveAnswer(f).at.After(n.At.Add(time.Second)) {
 			out[f.UID] = true
 		}
 	}

@@ -5,6 +5,7 @@ package model
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,7 +26,7 @@ func readable(p policy) bool {
 }
 
 func readableRule(r gc.CleanupRule) bool {
-	return readableLimits(r) && readableAfter(r) && readableWait(r.WaitFor) && readableDeadline(r.Notice) &&
+	return readableLimits(r) && readableAfter(r) && readableWait(r.WaitFor) && readableDeadline(r.Notice) && readableNotice(r.Notice) &&
 		(all(r.Resources, readableResource) || slices.Equal(r.Resources, []string{gc.ResourceAll})) &&
 		readableSelector(r.Selector) &&
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
@@ -75,7 +76,7 @@ func readableCapacity(c *gc.Capacity) bool {
 }
 
 func readableGuardrails(g *gc.Guardrails) bool {
-	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) && readableDuration(g.MinNotice) &&
+	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) && readableNotice(g.MinNotice) &&
 		readableNumber(g.MaxDeletionsPerMinute, 1, gc.MaxNumber) &&
 		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber)) &&
 		all(g.Ceilings, func(c gc.Ceiling) bool {
@@ -95,6 +96,11 @@ func readableDuration(t *gc.TTL) bool {
 	}
 	_, err := gc.ParseDuration(string(*t))
 	return err == nil
+}
+
+// readableNotice is for a duration of up to 30 days.
+func readableNotice(t *gc.TTL) bool {
+	return t == nil || readableDuration(t) && duration(*t) <= 30*24*time.Hour
 }
 
 // readableDeadline is for a duration that cannot be zero.

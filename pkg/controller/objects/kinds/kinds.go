@@ -26,6 +26,8 @@ const (
 	CronJobs = "cronjobs.batch"
 	// ResourceQuotas are observed while a policy has percentOfQuota. Policies cannot name them.
 	ResourceQuotas = "resourcequotas"
+	// UsageMarks are Winnow's own stored marks. Policies cannot name them.
+	UsageMarks = "usagemarks.internal.gc.winnow.dev"
 	// Referrers stands for all resources whose objects may refer to ConfigMaps and Secrets. They are observed while a policy has
 	// after: Unused. Policies cannot name it, and it is not in the table.
 	Referrers = "referrers of ConfigMaps and Secrets"

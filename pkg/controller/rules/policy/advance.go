@@ -38,6 +38,12 @@ func (a Announcement) Fits(due time.Time) bool {
 	return !a.Given.IsZero() && !due.After(a.At.Add(announcedSlack))
 }
 
+// Believable reports whether Winnow can have given the notice by a time: it was given by then, and it names a time that follows from the
+// longest notice.
+func (a Announcement) Believable(by time.Time) bool {
+	return !a.Given.After(by) && !a.At.Before(a.Given) && !a.At.After(a.Given.Add(gc.MaxNotice+clockError+announcedSlack))
+}
+
 // Later returns the notice that keeps an object for longer.
 func (a Announcement) Later(o Announcement) Announcement {
 	if o.At.After(a.At) || o.At.Equal(a.At) && o.Given.After(a.Given) {
@@ -46,10 +52,14 @@ func (a Announcement) Later(o Announcement) Announcement {
 	return a
 }
 
-// Advance is the advance notice that an object needs before it is deleted; the zero value if it needs none, or if it is not known when it
-// is due.
+// clockError is how far apart the clocks of two replicas may be, each of which agrees with the API server's to a minute. One may give the
+// notice, and the other delete the object.
+const clockError = 2 * time.Minute
+
+// Advance is the advance notice that an object needs before it is deleted, or was given.
 type Advance struct {
-	// Lead is how long the notice must be out, and Due when the object is due without it.
+	// Lead is how long the notice must be out: clockError longer than policies demand, or 0 if they demand none. Due is when the object is due
+	// without it; zero if that is not known.
 	Lead time.Duration
 	Due  time.Time
 	// Announced is the notice that was given; zero if there is none, or none that fits.
@@ -66,6 +76,9 @@ func (a Advance) Ends() time.Time {
 	return latest(a.Due, a.Announced.At, a.Announced.Given.Add(a.Lead))
 }
 
+// Demanded returns how long before its deletion policies want the object announced.
+func (a Advance) Demanded() time.Duration { return max(a.Lead-clockError, 0) }
+
 // Wanted reports whether a notice must be given now.
 func (a Advance) Wanted(now time.Time) bool { return !a.From.IsZero() && !now.Before(a.From) }
 
@@ -74,15 +87,24 @@ func (r *Rule) compileNotice(from *gc.TTL) error {
 	if from == nil {
 		return nil
 	}
-	d, err := parseDuration(*from)
+	d, err := parseNotice(*from)
 	switch {
 	case err != nil:
 		return fmt.Errorf("notice: %w", err)
-	case d.duration == 0:
+	case d == 0:
 		return errors.New("notice: 0s is not allowed")
 	}
-	r.notice = d.duration
+	r.notice = d
 	return nil
+}
+
+// parseNotice parses how long before their deletion objects are announced.
+func parseNotice(from gc.TTL) (time.Duration, error) {
+	d, err := parseDuration(from)
+	if err == nil && d.duration > gc.MaxNotice {
+		return 0, fmt.Errorf("%s is more than 30d", from)
+	}
+	return d.duration, err
 }
 
 // addNotice adds the notice of a match. The longest applies: each policy promises its own.
@@ -92,37 +114,44 @@ func (e *Effective) addNotice(m *Match) {
 	}
 }
 
-// lead returns how long before its deletion the object must be announced.
-func (e *Effective) lead(b *Bounds) time.Duration { return max(e.notice, b.minNotice) }
-
-// advance returns the advance notice that the object needs, if it is decided like this at its due time.
-func (e *Effective) advance(d Decision, due time.Time, b *Bounds) Advance {
-	lead := e.lead(b)
-	if lead == 0 || d.At.IsZero() {
-		return Advance{}
+// lead returns how long before its deletion the object must be announced; 0 if nobody demands that.
+func (e *Effective) lead(b *Bounds) time.Duration {
+	if demanded := max(e.notice, b.minNotice); demanded > 0 {
+		return demanded + clockError
 	}
-	out := Advance{Lead: lead, Due: due}
+	return 0
+}
+
+// advance returns the advance notice that the object needs, if it is decided like this at its due time. What was given stays valid while
+// it is not known when the object is due, and when no policy demands a notice any more: people were told.
+func (e *Effective) advance(d Decision, due time.Time, b *Bounds) Advance {
+	out := Advance{Lead: e.lead(b), Due: due}
+	known := !d.At.IsZero()
+	if !known {
+		out.Due = time.Time{}
+	}
 	switch {
-	case e.Announced.Fits(due):
+	case e.Announced.Fits(out.Due):
 		out.Announced = e.Announced
+	case out.Lead == 0, !known:
 	case d.Action == Wait && e.hold().reason == "" && (!e.Finishes || e.Finished), d.Action == Delete && d.Wait.Reason != ReasonNotArchived:
-		out.From = due.Add(-lead)
+		out.From = due.Add(-out.Lead)
 	}
 	return out
 }
 
-// withNotice adds to a decision for a candidate, which has this answer, what follows from the notice that it needs.
+// withNotice adds to a decision for a candidate, which has this answer, what follows from the notice that it needs, or was given.
 func (e *Effective) withNotice(d Decision, a answer, limits Limits, now time.Time) Decision {
 	d.Advance = e.advance(d, a.at, limits.Bounds)
 	ends := d.Advance.Ends()
 	switch {
-	case d.Advance.Lead == 0, d.Action != Delete, d.Waits():
-	case ends.IsZero():
-		d.Wait = Waiting{Reason: ReasonNoticePending}
-	case now.Before(ends):
+	case d.Action != Delete, d.Waits():
+	case !ends.IsZero() && now.Before(ends):
 		d.Wait = Waiting{Reason: ReasonNotified, End: ends, Deletes: true}
-	default:
+	case !ends.IsZero():
 		d.At = latest(d.At, ends)
+	case d.Advance.Lead > 0:
+		d.Wait = Waiting{Reason: ReasonNoticePending}
 	}
 	return d
 }
@@ -139,13 +168,11 @@ func (e *Effective) NoticeWait(limits Limits, due time.Time) Waiting {
 // Detail says in messages what was announced, or when it will be; empty if the object needs no notice.
 func (a Advance) Detail() string {
 	switch {
-	case a.Lead == 0:
-		return ""
 	case !a.Announced.Given.IsZero():
 		return fmt.Sprintf("notice was given at %s, so it is deleted at %s at the earliest", stamp(a.Announced.Given), stamp(a.Ends()))
 	case !a.From.IsZero():
 		return fmt.Sprintf("it is deleted %s after its notice, which is not given and stored yet; notice is given from %s on",
-			ttl{duration: a.Lead}, stamp(a.From))
+			ttl{duration: a.Demanded()}, stamp(a.From))
 	}
 	return ""
 }
@@ -167,14 +194,23 @@ func (e *Effective) DueReason(limits Limits, now time.Time) Reason {
 	return a.reason
 }
 
-// KeepCommand returns how to keep an announced object beyond a time: a command, or where no annotation keeps it, what does.
-func (e *Effective) KeepCommand(limits Limits, at time.Time) string {
-	const longer = 7 * 24 * time.Hour
-	if limits.Over != nil || e.NativeTTL != nil || e.annotationTTL == gc.AnnotationIgnore || !e.extends(ttl{never: true}, limits) {
-		return e.Extension(limits)
+// KeepCommand returns how to keep an announced object beyond a time: a command with an annotation, or where that does not keep it, what
+// does.
+func (e *Effective) KeepCommand(limits Limits, at time.Time) (how string, annotation bool) {
+	until := gc.WholeSecond(at.Add(7 * 24 * time.Hour))
+	if limits.Over != nil || !e.keptUntil(until, limits) {
+		return e.Extension(limits), false
 	}
 	return fmt.Sprintf("To keep it for a week longer: kubectl annotate --overwrite %s %s -n %s %s=%s",
-		e.Resource, e.Name, e.Namespace, gc.AnnotationKeepUntil, stamp(at.Add(longer)))
+		e.Resource, e.Name, e.Namespace, gc.AnnotationKeepUntil, stamp(until)), true
+}
+
+// keptUntil reports whether the annotation keep-until with a time would keep the object until then.
+func (e *Effective) keptUntil(until time.Time, limits Limits) bool {
+	annotated := *e
+	annotated.annotations.keepUntil = until
+	_, a := annotated.answer(limits, time.Time{})
+	return a.never || !a.at.Before(until)
 }
 
 // stamp formats a time in messages.

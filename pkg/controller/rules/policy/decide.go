@@ -124,7 +124,7 @@ func (e *Effective) Decide(limits Limits, now time.Time) (Resolution, Decision) 
 	case e.Terminating:
 		return r, Decision{Action: Await, Reason: ReasonTerminating, Detail: terminatingDetail(e.Fact)}
 	case failed.reason != "":
-		return r, Decision{Action: Hold, Reason: failed.reason, Detail: failed.detail}
+		return r, e.withNotice(Decision{Action: Hold, Reason: failed.reason, Detail: failed.detail}, answer{}, limits, now)
 	case r.Policy == nil:
 		return r, Decision{Action: Keep, Reason: ReasonUnderCeiling, Detail: limits.suspendedDetail()}
 	case a.never:

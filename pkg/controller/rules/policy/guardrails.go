@@ -20,11 +20,16 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 			}
 		}
 	}
-	least, notice := ttl{}, ttl{}
+	least := ttl{}
 	set("minTTL", g.MinTTL, &least)
-	set("minNotice", g.MinNotice, &notice)
 	set("maxTTL", g.MaxTTL, &c.bounds.maxTTL)
-	c.bounds.minTTL, c.bounds.minNotice = least.duration, notice.duration
+	c.bounds.minTTL = least.duration
+	if g.MinNotice != nil {
+		var err error
+		if c.bounds.minNotice, err = parseNotice(*g.MinNotice); err != nil {
+			errs = append(errs, fmt.Errorf("minNotice: %w", err))
+		}
+	}
 	c.bounds.forbidNever = g.AllowNever != nil && !*g.AllowNever
 	count := func(field string, n *int64, least int64, to *int) {
 		if n != nil {

@@ -37,7 +37,7 @@ func newAnnouncement(d *view.DeletionNotice, at time.Time) *announcement {
 	n := Notice{
 		Object: Object{Resource: f.Resource, Namespace: f.Namespace, Name: f.Name, UID: f.UID}, Owner: ownerOf(f.Controller),
 		Policy: Policy{Namespace: d.Policy.Namespace, Name: d.Policy.Name, UID: d.PolicyUID, Generation: d.PolicyGeneration},
-		Rule:   d.Rule, Reason: string(d.Reason), DueAt: d.Due.UTC(), GivenAt: at.UTC(), DeletedFrom: d.At.UTC(), Keep: d.Keep,
+		Rule:   d.Rule, Reason: string(d.Reason), DueAt: d.Due.UTC(), GivenAt: at.UTC(), DeletedFrom: d.GivenAt(at).At.UTC(), Keep: d.Keep,
 	}
 	n.Object.APIVersion, n.Object.Kind = d.Kind.ToAPIVersionAndKind()
 	return &announcement{n}
@@ -45,8 +45,9 @@ func newAnnouncement(d *view.DeletionNotice, at time.Time) *announcement {
 
 func (a *announcement) event(sourcePrefix string, _ time.Time) event.Event {
 	o := &a.Object
-	// An object may be given notice again, if it is due later than its first notice said.
-	id := string(o.UID) + "/notice/" + a.DeletedFrom.Format(time.RFC3339)
+	// A leader that ends before the notice is stored leaves it to the next one to give it again: that is the same event. An object that is due
+	// later than its first notice said is given another.
+	id := string(o.UID) + "/notice/" + a.DueAt.Format(time.RFC3339)
 	return newEvent(TypeNotice, sourcePrefix+a.Policy.source(), path.Join(o.Resource, o.Namespace, o.Name), id, a.GivenAt, a.Notice)
 }
 

@@ -172,9 +172,9 @@ func (d *deletionNotice) event(sourcePrefix string, _ time.Time) event.Event {
 func (d *deletionNotice) settle()       {}
 func (d *deletionNotice) lasting() bool { return false }
 
-// size is about how many bytes the notice takes in memory, and less than what its event takes when it is encoded.
 func (d *deletionNotice) about() *Object { return &d.Object }
 
+// size is about how many bytes the notice takes in memory, and less than what its event takes when it is encoded.
 func (d *deletionNotice) size() int {
 	o := &d.Object
 	n := 512 + len(o.APIVersion) + len(o.Kind) + len(o.Resource) + len(o.Namespace) + len(o.Name) + len(o.UID) +

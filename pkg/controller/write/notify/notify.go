@@ -1,9 +1,9 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notify sends CloudEvents about deletions, notices of deletions, and holds to a webhook. Delivery decides nothing: who reports an event never waits, and
-// what cannot be delivered is dropped and counted. Only a replica that leads deletes and writes status, so only that one has events to
-// send.
+// Package notify sends CloudEvents about deletions, notices of deletions, and holds to a webhook. Delivery decides nothing: who reports an
+// event never waits, and what cannot be delivered is dropped and counted. Only a replica that leads deletes and writes status, so only that
+// one has events to send.
 package notify
 
 import (

@@ -30,8 +30,10 @@ const (
 	// noticeEventsMost is how many events about notices one flush writes at most, and noticesMostAtOnce how many objects one of them is about.
 	noticeEventsMost  = 5
 	noticesMostAtOnce = 5000
-	// retryNotices is how long a namespace pauses in which an event could not be written: to find out what must be announced takes time.
-	retryNotices = 10 * time.Second
+	// retryNotices is how long a policy pauses in a namespace where an event could not be written, and noticeTimeout how long one may take:
+	// the status of policies waits meanwhile.
+	retryNotices  = 10 * time.Second
+	noticeTimeout = 2 * time.Second
 	// noticeNamesMost is how many objects an event about many names.
 	noticeNamesMost = 3
 )
@@ -49,10 +51,11 @@ type noticeWindow struct {
 	gathered bool
 }
 
-// noticeWriter gathers notices of deletions. last is the namespace whose turn was last, and pauses says until when a namespace has no turn.
+// noticeWriter gathers notices of deletions. last is the namespace whose turn was last, and pauses says until when nothing of a key is
+// written.
 type noticeWriter struct {
 	windows map[noticeKey]*noticeWindow
-	pauses  map[string]time.Time
+	pauses  map[noticeKey]time.Time
 	last    string
 }
 
@@ -67,36 +70,48 @@ type noticeBatch struct {
 func (w *Writer) giveNotices(ctx context.Context) {
 	n := &w.notices
 	maps.DeleteFunc(n.windows, func(_ noticeKey, of *noticeWindow) bool { return w.Clock.Since(of.since) >= gatherFor })
-	maps.DeleteFunc(n.pauses, func(_ string, until time.Time) bool { return !w.Clock.Now().Before(until) })
+	maps.DeleteFunc(n.pauses, func(_ noticeKey, until time.Time) bool { return !w.Clock.Now().Before(until) })
 	left := noticeEventsMost
 	for _, namespace := range n.turns(w.Tracker.NoticeNamespaces()) {
-		if _, pauses := n.pauses[namespace]; pauses {
-			continue
+		if left == 0 {
+			return // This namespace is the first of the next flush.
 		}
+		batches := w.noticeBatches(namespace)
 		n.last = namespace
-		for _, b := range w.noticeBatches(namespace) {
+		for i := range batches {
 			if ctx.Err() != nil || left == 0 {
 				return
 			}
-			left--
-			w.giveNotice(ctx, &b)
+			if left--; !w.giveNotice(ctx, &batches[i]) {
+				break // What refuses one event in a namespace refuses the others too.
+			}
 		}
 	}
 }
 
-// giveNotice writes an event about notices. From then on they are given.
-func (w *Writer) giveNotice(ctx context.Context, b *noticeBatch) {
-	written := w.write(ctx, "event", func() error { return w.createEvent(ctx, b.event) })
+// giveNotice writes an event about notices, and reports whether it did. From then on they are given. Only an event that the API has just
+// accepted counts, and only if the clock has not been in doubt meanwhile.
+func (w *Writer) giveNotice(ctx context.Context, b *noticeBatch) bool {
+	if w.budget.Wait(ctx) != nil {
+		return false
+	}
+	writing, cancel := context.WithTimeout(ctx, noticeTimeout)
+	defer cancel()
+	err := w.createEvent(writing, b.event)
 	at := w.Clock.Now()
-	if !written {
-		w.notices.pauses[b.key.namespace] = at.Add(retryNotices)
-		return
+	if !w.noteWritten(ctx, "event", err) {
+		w.notices.pauses[b.key] = at.Add(retryNotices)
+		return false
 	}
 	w.notices.wrote(b, at)
-	w.Tracker.NoticesGiven(view.GivenAt(b.of, at))
+	if setBack := at.Round(0).Before(b.of[0].Given.Round(0)); setBack || !w.Tracker.NoticesGiven(view.GivenAt(b.of, at), at) {
+		w.notices.pauses[b.key] = at.Add(retryNotices)
+		return false
+	}
 	if w.Announced != nil {
 		w.Announced(b.of, at)
 	}
+	return true
 }
 
 // turns returns the namespaces, beginning where the last flush ended.
@@ -125,7 +140,8 @@ func (n *noticeWriter) wrote(b *noticeBatch, now time.Time) {
 // noticeBatches returns the events that can be written now about the notices that must be given in a namespace.
 func (w *Writer) noticeBatches(namespace string) []noticeBatch {
 	byPolicy := map[noticeKey][]view.DeletionNotice{}
-	for _, d := range w.Tracker.NoticesToGive(namespace, noticesMostAtOnce, w.Clock.Now()) {
+	pauses := func(of types.UID) bool { return !w.notices.pauses[noticeKey{of, namespace}].IsZero() }
+	for _, d := range w.Tracker.NoticesToGive(namespace, pauses, noticesMostAtOnce, w.Clock.Now()) {
 		key := noticeKey{d.PolicyUID, namespace}
 		byPolicy[key] = append(byPolicy[key], d)
 	}
@@ -151,7 +167,7 @@ func (w *Writer) batchesOf(key noticeKey, all []view.DeletionNotice) []noticeBat
 		}
 		return out
 	case of.gathered:
-		w.notices.pauses[key.namespace] = of.since.Add(gatherFor) // They wait until the minute is over.
+		w.notices.pauses[key] = of.since.Add(gatherFor) // They wait until the minute is over.
 		return nil
 	}
 	return []noticeBatch{{w.correlator.deletionNotices(all), all, key}}
@@ -162,8 +178,9 @@ func (c *correlator) deletionNotice(d *view.DeletionNotice) event {
 	f := d.Fact
 	return event{
 		subject: subject{d.Policy, d.PolicyUID}, object: c.reference(f.Resource, f.Namespace, f.Name, f.UID),
-		kind: corev1.EventTypeNormal, reason: reasonNotice, id: noticeID([]view.DeletionNotice{*d}),
-		note: fmt.Sprintf("%s deletes this object at %s at the earliest (%s; %s). %s", deleter(d), stamp(d.At), d.Reason, d.Demanded, d.Keep),
+		kind: corev1.EventTypeNormal, reason: reasonNotice,
+		// How to keep it comes before what may be cut off, because names can be long.
+		note: fmt.Sprintf("Winnow deletes this object at %s at the earliest. %s (%s by %s; %s)", stamp(d.At), d.Keep, d.Reason, deleter(d), d.Demanded),
 	}
 }
 
@@ -172,7 +189,7 @@ func (c *correlator) deletionNotice(d *view.DeletionNotice) event {
 func (c *correlator) deletionNotices(all []view.DeletionNotice) event {
 	first := &all[0]
 	namespace := first.Fact.Namespace
-	e := event{subject: subject{first.Policy, first.PolicyUID}, kind: corev1.EventTypeNormal, reason: reasonNotice, id: noticeID(all)}
+	e := event{subject: subject{first.Policy, first.PolicyUID}, kind: corev1.EventTypeNormal, reason: reasonNotice}
 	by := gc.KindCleanupPolicy
 	if first.Policy.Namespace == "" {
 		by = gc.KindClusterCleanupPolicy
@@ -190,9 +207,12 @@ func (c *correlator) deletionNotices(all []view.DeletionNotice) event {
 	if to.After(from) {
 		when = fmt.Sprintf("between %s and %s", stamp(from), stamp(to))
 	}
-	e.note = fmt.Sprintf("%s %q deletes %s %s at the earliest: %s. To list them: kubectl get cand -n %s --field-selector state=%s. "+
-		"To keep one: kubectl annotate --overwrite RESOURCE NAME -n %s %s=TIME", by, first.Policy.Name, report.Objects(int64(len(all))), when,
-		namesOf(all), namespace, gc.CandidateNotified, namespace, gc.AnnotationKeepUntil)
+	keep := fmt.Sprintf("kubectl get cand -n %s -o yaml says how to keep each", namespace)
+	if !slices.ContainsFunc(all, func(d view.DeletionNotice) bool { return !d.Annotation }) {
+		keep = fmt.Sprintf("To keep one: kubectl annotate --overwrite RESOURCE NAME -n %s %s=TIME", namespace, gc.AnnotationKeepUntil)
+	}
+	e.note = fmt.Sprintf("Winnow deletes %s %s at the earliest. To list them: kubectl get cand -n %s --field-selector state=%s. %s (%s by %s %q)",
+		report.Objects(int64(len(all))), when, namespace, gc.CandidateNotified, keep, namesOf(all), by, first.Policy.Name)
 	return e
 }
 
@@ -224,21 +244,11 @@ func deleter(d *view.DeletionNotice) string {
 	}
 	switch d.Rule {
 	case "":
-		return fmt.Sprintf("The ceiling of %s %q", kind, d.Policy.Name)
+		return fmt.Sprintf("the ceiling of %s %q", kind, d.Policy.Name)
 	case gc.DefaultRuleName:
 		return fmt.Sprintf("%s %q", kind, d.Policy.Name)
 	}
-	return fmt.Sprintf("Rule %q of %s %q", d.Rule, kind, d.Policy.Name)
-}
-
-// noticeID identifies an event about notices. The leader may have written it, and ended before the notices were stored; then the next leader
-// does not write it again.
-func noticeID(all []view.DeletionNotice) string {
-	var text strings.Builder
-	for i := range all {
-		fmt.Fprintln(&text, all[i].PolicyUID, all[i].Fact.UID, stamp(all[i].Due))
-	}
-	return textID(text.String())
+	return fmt.Sprintf("rule %q of %s %q", d.Rule, kind, d.Policy.Name)
 }
 
 func stamp(t time.Time) string { return gc.WholeSecond(t).UTC().Format(time.RFC3339) }

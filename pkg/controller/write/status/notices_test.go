@@ -6,21 +6,28 @@ package status
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
+
+// apart is how much longer than policies demand a notice is out, because clocks may be apart.
+const apart = 2 * time.Minute
 
 // newNoticeFixture returns a fixture in which policy p gives two hours of notice, and which knows what is stored.
 func newNoticeFixture(t *testing.T) *fixture {
@@ -60,9 +67,10 @@ func TestFewNotices(t *testing.T) {
 		t.Fatalf("got %v", notes(events))
 	}
 	e := events[0]
-	at := o.clock.Now().Add(2 * time.Hour).UTC()
-	want := fmt.Sprintf(`Rule "r" of CleanupPolicy "p" deletes this object at %s at the earliest (Expired; notice of rule "r" of CleanupPolicy "p"). `+
-		"To keep it for a week longer: kubectl annotate --overwrite jobs.batch a -n team-a gc.winnow.dev/keep-until=%s",
+	at := o.clock.Now().Add(2*time.Hour + apart).UTC()
+	want := fmt.Sprintf("Winnow deletes this object at %s at the earliest. "+
+		"To keep it for a week longer: kubectl annotate --overwrite jobs.batch a -n team-a gc.winnow.dev/keep-until=%s "+
+		`(Expired by rule "r" of CleanupPolicy "p"; notice of rule "r" of CleanupPolicy "p")`,
 		at.Format(time.RFC3339), at.Add(7*24*time.Hour).Format(time.RFC3339))
 	if e.Note != want || e.Type != "Normal" || e.Regarding.Kind != "Job" || e.Regarding.Name != "a" || e.Related == nil || e.Related.Name != "p" ||
 		e.Namespace != testbuilders.Home {
@@ -108,25 +116,109 @@ func TestManyNotices(t *testing.T) {
 	}
 }
 
-// TestNoticesThatCannotBeWritten are not given, and are tried again.
+// TestNoticesThatCannotBeWritten are not given, and are tried again. Only an event that the API has just accepted counts: one of the same name
+// may be from somebody else, and where no events are served nobody is told.
 func TestNoticesThatCannotBeWritten(t *testing.T) {
+	events := schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+	for name, err := range map[string]error{
+		"a quota": errors.New("exceeded quota"), "one of the same name": apierrors.NewAlreadyExists(events, "p.1"),
+		"no events": apierrors.NewNotFound(events, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newNoticeFixture(t)
+			refuse := true
+			o.cluster.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return refuse, nil, err
+			})
+			o.finished("a")
+			o.announces(time.Second)
+			if marks, _ := o.Tracker.MarksToStore(testbuilders.Home); len(marks) > 0 {
+				t.Errorf("must store %+v", marks)
+			}
+			refuse = false
+			if got := o.announces(retryNotices); len(got) != 1 {
+				t.Errorf("got %v", notes(got))
+			}
+		})
+	}
+}
+
+// TestNoticeWhileTheClockIsSetBack: the time at which the event was written is wrong, so the notice does not count.
+func TestNoticeWhileTheClockIsSetBack(t *testing.T) {
+	for name, happens := range map[string]func(o *fixture){
+		"it is set back": func(o *fixture) { o.clock.SetTime(o.clock.Now().Add(-time.Hour)) },
+		"it is in doubt": func(o *fixture) {
+			now := o.clock.Now()
+			o.Tracker.CompareClocks(now.Add(time.Hour), now, now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newNoticeFixture(t)
+			o.cluster.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+				happens(o)
+				return false, nil, nil
+			})
+			o.finished("a")
+			o.announces(time.Second)
+			if marks, _ := o.Tracker.MarksToStore(testbuilders.Home); len(marks) > 0 {
+				t.Errorf("must store %+v", marks)
+			}
+		})
+	}
+}
+
+// TestNoticesOfManyNamespaces: namespaces with many notices, or whose events are refused, do not keep others from theirs.
+func TestNoticesOfManyNamespaces(t *testing.T) {
+	tracker := &noticesOnly{pending: map[string]map[types.UID]int{
+		"a": {"p": 300, "q": 300, "r": 300, "s": 300}, "b": {"p": 1}, "c": {"p": 1, "q": 1}, "d": {"p": 300}, "e": {"p": 1},
+	}}
 	o := newNoticeFixture(t)
-	refuse := true
-	o.cluster.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if refuse {
-			return true, nil, errors.New("exceeded quota")
-		}
-		return false, nil, nil
+	o.Config.Tracker = tracker
+	o.cluster.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return action.GetNamespace() == "c", nil, errors.New("exceeded quota")
 	})
-	o.finished("a")
-	o.announces(time.Second)
-	if marks, _ := o.Tracker.MarksToStore(testbuilders.Home); len(marks) > 0 {
-		t.Errorf("must store %+v", marks)
+	for range 4 {
+		o.giveNotices(t.Context())
+		o.clock.SetTime(o.clock.Now().Add(time.Second))
 	}
-	refuse = false
-	if got := o.announces(retryNotices); len(got) != 1 {
-		t.Errorf("got %v", notes(got))
+	want := map[string]map[types.UID]int{"a": {}, "b": {}, "c": {"p": 1, "q": 1}, "d": {}, "e": {}}
+	if !reflect.DeepEqual(tracker.pending, want) {
+		t.Errorf("left: %v", tracker.pending)
 	}
+}
+
+// noticesOnly is a tracker that has only notices to be given: how many, by their namespace and policy.
+type noticesOnly struct {
+	Tracker
+	pending map[string]map[types.UID]int
+}
+
+func (n *noticesOnly) NoticeNamespaces() []string { return slices.Sorted(maps.Keys(n.pending)) }
+
+func (n *noticesOnly) NoticesToGive(
+	namespace string, pauses func(types.UID) bool, most int, now time.Time,
+) (out []view.DeletionNotice) {
+	for of, count := range n.pending[namespace] {
+		for i := range count {
+			f := testbuilders.Job("a").Fact()
+			f.Namespace, f.UID = namespace, types.UID(fmt.Sprint(namespace, "/", of, "/", i))
+			if !pauses(of) && len(out) < most {
+				out = append(out, view.DeletionNotice{
+					Fact: f, Policy: types.NamespacedName{Namespace: namespace, Name: string(of)}, PolicyUID: of,
+					Announcement: policy.Announcement{Given: now, At: now},
+				})
+			}
+		}
+	}
+	return out
+}
+
+func (n *noticesOnly) NoticesGiven(given map[types.UID]policy.Announcement, _ time.Time) bool {
+	for uid := range given {
+		of := strings.Split(string(uid), "/")
+		delete(n.pending[of[0]], types.UID(of[1])) // All of a policy are given at once.
+	}
+	return true
 }
 
 // TestNoticesOfWhatMustNotBeNamed are about the policy, and name no object.
@@ -139,34 +231,5 @@ func TestNoticesOfWhatMustNotBeNamed(t *testing.T) {
 	if len(batches) != 1 || batches[0].object != nil || strings.Contains(batches[0].note, "secret-name") ||
 		!strings.Contains(batches[0].note, "secrets") {
 		t.Errorf("got %+v", batches)
-	}
-}
-
-// TestNoticesTakeTurns: namespaces with many notices do not keep others from theirs.
-func TestNoticesTakeTurns(t *testing.T) {
-	n := noticeWriter{}
-	seen := sets.New[string]()
-	for range 3 {
-		first := n.turns([]string{"a", "b", "c"})[0]
-		n.last = first
-		seen.Insert(first)
-	}
-	if seen.Len() != 3 {
-		t.Errorf("first were only %v", sets.List(seen))
-	}
-}
-
-// TestNoticeNames: the same notices have the same name, whoever writes them, until an object is due at another time.
-func TestNoticeNames(t *testing.T) {
-	o := newNoticeFixture(t)
-	o.finished("a")
-	all := o.Tracker.NoticesToGive(testbuilders.Home, 10, o.clock.Now())
-	later := o.Tracker.NoticesToGive(testbuilders.Home, 10, o.clock.Now().Add(30*time.Second))
-	if len(all) != 1 || noticeID(all) != noticeID(later) {
-		t.Errorf("got %v and %v", all, later)
-	}
-	later[0].Due = later[0].Due.Add(time.Hour)
-	if noticeID(all) == noticeID(later) {
-		t.Error("another time has the same name")
 	}
 }

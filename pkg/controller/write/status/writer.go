@@ -63,11 +63,11 @@ type Tracker interface {
 	// Kinds is the table of the resources of the objects.
 	Kinds() *kinds.Table
 	TakeNotices(most int, now time.Time) (out []view.Notice, dropped int)
-	// NoticeNamespaces returns the namespaces that may have notices of deletions to be given, and NoticesToGive up to most of these notices.
-	// NoticesGiven says which were given.
+	// NoticeNamespaces returns the namespaces that may have notices of deletions to be given, and NoticesToGive up to most of these notices,
+	// except those of policies that pause. NoticesGiven says which were given, and reports whether that counts.
 	NoticeNamespaces() []string
-	NoticesToGive(namespace string, most int, now time.Time) []view.DeletionNotice
-	NoticesGiven(given map[types.UID]policy.Announcement)
+	NoticesToGive(namespace string, pauses func(of types.UID) bool, most int, now time.Time) []view.DeletionNotice
+	NoticesGiven(given map[types.UID]policy.Announcement, now time.Time) (known bool)
 	// TakeWentBack returns policies and namespaces that have gone back because the store has.
 	TakeWentBack(most int) []knowledge.WentBack
 }
@@ -111,7 +111,7 @@ func New(c Config) *Writer {
 		Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), delayed: map[string]time.Time{},
 		counted:    map[string][][]string{},
 		correlator: newCorrelator(c.Tracker.Kinds),
-		notices:    noticeWriter{windows: map[noticeKey]*noticeWindow{}, pauses: map[string]time.Time{}},
+		notices:    noticeWriter{windows: map[noticeKey]*noticeWindow{}, pauses: map[noticeKey]time.Time{}},
 	}
 }
 
@@ -296,7 +296,15 @@ func (w *Writer) write(ctx context.Context, kind string, do func() error) bool {
 		return false
 	}
 	err := do()
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+		err = nil
+	}
+	return w.noteWritten(ctx, kind, err)
+}
+
+// noteWritten counts and logs the result of a request, and reports whether it succeeded.
+func (w *Writer) noteWritten(ctx context.Context, kind string, err error) bool {
+	if err == nil {
 		metrics.StatusWrites.WithLabelValues(kind, "ok").Inc()
 		return true
 	}
