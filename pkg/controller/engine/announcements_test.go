@@ -271,6 +271,43 @@ func TestNoticeUnderACeiling(t *testing.T) {
 	w.goesAfter(2*time.Hour+apart, "a")
 }
 
+// TestGuardrailsLimitNotices: a rule cannot keep an object from a ceiling, or beyond maxTTL, by a long notice. Only minNotice does.
+func TestGuardrailsLimitNotices(t *testing.T) {
+	ceiling := []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int64(0))}}
+	for name, c := range map[string]struct {
+		guardrails gc.Guardrails
+		told       bool
+		after      time.Duration
+		reason     policy.Reason
+	}{
+		"a ceiling":                     {gc.Guardrails{Ceilings: ceiling}, false, 0, policy.ReasonOverCeiling},
+		"a ceiling, and people know":    {gc.Guardrails{Ceilings: ceiling}, true, 0, policy.ReasonOverCeiling},
+		"a ceiling and minNotice":       {gc.Guardrails{Ceilings: ceiling, MinNotice: new(gc.TTL("2h"))}, true, 2*time.Hour + apart, policy.ReasonOverCeiling},
+		"maxTTL":                        {gc.Guardrails{MaxTTL: new(gc.TTL("12h"))}, false, 5 * time.Hour, policy.ReasonExpired},
+		"maxTTL, and people know":       {gc.Guardrails{MaxTTL: new(gc.TTL("12h"))}, true, 5 * time.Hour, policy.ReasonExpired},
+		"maxTTL and a longer minNotice": {gc.Guardrails{MaxTTL: new(gc.TTL("12h")), MinNotice: new(gc.TTL("6h"))}, true, 6*time.Hour + apart, policy.ReasonExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newNoticeWorld(t, announcing(1, "1h", "30d"))
+			w.upsert(job(7*time.Hour, "a"))
+			if c.told {
+				w.announces("a")
+			}
+			w.clusterPolicy(guardrailPolicy(1, c.guardrails))
+			w.confirmFresh()
+			if c.after > 0 {
+				w.pass(c.after - time.Millisecond)
+				w.takes()
+				w.pass(time.Millisecond)
+			}
+			w.takes("a")
+			if got := w.orders["a"].Reason; got != c.reason {
+				t.Errorf("goes because of %s", got)
+			}
+		})
+	}
+}
+
 // TestNoNoticeOfWhatIsHeld: a change makes too many objects due. They are given notice when somebody has approved it.
 func TestNoNoticeOfWhatIsHeld(t *testing.T) {
 	w := newNoticeWorld(t, announcing(1, "30d", "2h"))

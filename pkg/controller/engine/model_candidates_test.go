@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 var stateNames = map[string]gc.CandidateState{
@@ -61,6 +62,9 @@ func (e *simulation) candidates(t *rapid.T) {
 // checkPreviews has compared their decisions, and the candidate must have the same decision.
 func (e *simulation) checkCandidate(t *rapid.T, uid types.UID, c *gc.CleanupCandidate, want model.Answer) {
 	state, reason, at, by := stateNames[want.Action], want.Reason, want.At, want.By
+	if _, told := e.Notices[uid]; told && (want.Action == model.Wait || want.Reason == string(policy.ReasonNotified)) {
+		state = gc.CandidateNotified
+	}
 	if rec := e.leader.Records.Get(uid); rec != nil && rec.Policy == nil && len(rec.Previews()) > 0 {
 		p := rec.Previews()[0]
 		state, reason, at, by = view.States[p.Decision.Action], string(p.Decision.Reason), p.Decision.At, ""

@@ -132,7 +132,7 @@ func (e *simulation) wants() map[types.UID]model.Answer {
 		if nobody[uid] && e.leader.Records.Get(uid) == nil {
 			a = model.Answer{Action: model.Ignore} // No policy has named Jobs since Winnow started.
 		}
-		if out[uid] = e.held(a, held[uid]); out[uid].Action == model.Delete && e.onlyTold(uid) && e.Lead(uid) == 0 {
+		if out[uid] = e.held(a, held[uid]); out[uid].Action == model.Delete && e.onlyTold(uid) {
 			a.Action, a.Reason = model.Hold, string(policy.ReasonNoticePending)
 			out[uid] = a
 		}

@@ -130,8 +130,8 @@ func (e *simulation) giveNotices(t *rapid.T) {
 	got := map[types.UID]time.Time{}
 	for _, n := range given {
 		got[n.Fact.UID] = n.Due
-		if lead := e.Lead(n.Fact.UID); n.At.Before(n.Due) || n.At.Before(e.Now.Add(lead)) {
-			t.Fatalf("the notice of %s names %s: it is due at %s, and the notice is out for %s", n.Fact.UID, n.At, n.Due, lead)
+		if d := e.Demanded(n.Fact.UID); n.At.Before(n.Due) || n.At.Before(e.Now.Add(d.Least)) {
+			t.Fatalf("the notice of %s names %s: it is due at %s, and needs %+v", n.Fact.UID, n.At, n.Due, d)
 		}
 	}
 	if !maps.EqualFunc(got, needs, time.Time.Equal) {
@@ -193,13 +193,16 @@ func (e *simulation) checkStoredNotices(t *rapid.T) {
 // time that they were told. What they were told before somebody kept the object does not count.
 func (e *simulation) checkAnnounced(t *rapid.T, orders []*deletion.Order) {
 	for _, o := range orders {
-		lead := e.Lead(o.Fact.UID)
+		d := e.Demanded(o.Fact.UID)
 		n, told := e.told[o.Fact.UID]
-		if o.Deadline != nil || lead == 0 && !told {
+		if d.Limited {
+			d.Lead, n.At = d.Least, time.Time{} // A ceiling or maxTTL respects the guardrails alone.
+		}
+		if o.Deadline != nil || d.Lead == 0 && !told {
 			continue
 		}
-		if !told || e.Now.Before(n.Given.Add(lead)) || e.Now.Before(n.At) {
-			t.Fatalf("deletes %s at %s, and people were told %+v, which must be out for %s", o.Fact.UID, e.Now, n, lead)
+		if !told || e.Now.Before(n.Given.Add(d.Lead)) || e.Now.Before(n.At) {
+			t.Fatalf("deletes %s at %s, and people were told %+v; it needs %+v", o.Fact.UID, e.Now, n, d)
 		}
 	}
 }

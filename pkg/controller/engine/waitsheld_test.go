@@ -250,7 +250,7 @@ func TestVerdictsOnWaits(t *testing.T) {
 		"kept, the wait is over": {9 * time.Hour, gc.WaitTimeoutKeep, time.Hour, gc.CandidateHeld, -6 * time.Hour},
 	} {
 		w := waitingWorld(t, waitingPolicy(1, "2h", c.onTimeout), c.age, "a")
-		for v := range w.Verdicts(testbuilders.Home, w.now.Add(c.until)) {
+		for v := range w.Verdicts(testbuilders.Home, w.now, w.now.Add(c.until)) {
 			if v.State != c.state || !v.At.Equal(w.now.Add(c.in)) {
 				t.Errorf("%s: got %s at %s, want %s at %s", name, v.State, v.At, c.state, w.now.Add(c.in))
 			}

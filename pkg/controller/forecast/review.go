@@ -116,7 +116,7 @@ const Week = 7 * day
 // deleted returns the verdicts on objects that are held, or due within a week, each with the time until then.
 func (r *review) deleted(e *engine.Engine, now time.Time) iter.Seq2[view.Verdict, time.Duration] {
 	return func(yield func(view.Verdict, time.Duration) bool) {
-		for v := range e.Verdicts(r.After.Namespace, now.Add(Week)) {
+		for v := range e.Verdicts(r.After.Namespace, now, now.Add(Week)) {
 			if in, ok := DueIn(v, now); ok && !yield(v, in) {
 				return
 			}

@@ -94,8 +94,8 @@ func (t *Tracker) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.Candi
 }
 
 // Verdicts returns the decisions of enforcing policies for the objects of a namespace; see view.View.Verdicts.
-func (t *Tracker) Verdicts(namespace string, until time.Time) []view.Verdict {
-	return call(t, func(e *engine.Engine) []view.Verdict { return slices.Collect(e.Verdicts(namespace, until)) })
+func (t *Tracker) Verdicts(namespace string, now, until time.Time) []view.Verdict {
+	return call(t, func(e *engine.Engine) []view.Verdict { return slices.Collect(e.Verdicts(namespace, now, until)) })
 }
 
 // Totals returns the counts over all namespaces.

@@ -98,7 +98,7 @@ func (w *World) EachCandidate(ctx context.Context, f func(c *v1alpha1.CleanupCan
 func (w *World) heldWhenDue() sets.Set[Object] {
 	out := sets.New[Object]()
 	for _, ns := range w.namespaces {
-		for _, v := range w.decided().Verdicts(ns.Name, w.options.Now.Add(forecast.Week)) {
+		for _, v := range w.decided().Verdicts(ns.Name, w.options.Now, w.options.Now.Add(forecast.Week)) {
 			if v.State == gc.CandidateHeld {
 				out.Insert(Object{v.Resource, v.Namespace, v.Name()})
 			}

@@ -135,7 +135,7 @@ func (w *World) Deletions() []Deletions {
 	counts, reasons := map[key]*gc.ReviewedCount{}, map[key]map[string]int64{}
 	decided, now := w.decided(), w.options.Now
 	for _, ns := range w.namespaces {
-		for _, v := range decided.Verdicts(ns.Name, now.Add(forecast.Week)) {
+		for _, v := range decided.Verdicts(ns.Name, now, now.Add(forecast.Week)) {
 			in, ok := forecast.DueIn(v, now)
 			if !ok {
 				continue

@@ -17,7 +17,7 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 	a := d.Advance
 	sent, isSent := rec.NS.Sent[rec]
 	switch {
-	case !a.Announced.Given.IsZero(), isSent && d.Candidate() && d.Action != policy.Keep && sent.Fits(a.Due):
+	case !a.Announced.Given.IsZero(), isSent && d.Candidate() && d.Action != policy.Keep && sent.Fits(dueOf(d)):
 		g.ToldNotice(rec)
 		return
 	}
@@ -27,12 +27,20 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 	}
 }
 
+// dueOf returns when an object is or becomes due without a notice; zero if that is not known.
+func dueOf(d policy.Decision) time.Time {
+	if d.Advance.Lead == 0 {
+		return d.At
+	}
+	return d.Advance.Due
+}
+
 // notStored: people were told, and this replica does not know yet that this is stored. Nobody demands the notice any more, or the object
 // would wait for it anyway.
 func (g *Gate) notStored(r request) (policy.Reason, string) {
 	sent, told := r.rec.NS.Sent[r.rec]
 	a := r.decision.Advance
-	if told && r.decision.Action == policy.Delete && a.Announced.Given.IsZero() && sent.Fits(a.Due) {
+	if told && r.decision.Action == policy.Delete && a.Announced.Given.IsZero() && sent.Fits(dueOf(r.decision)) {
 		return policy.ReasonNoticePending, ""
 	}
 	return "", ""

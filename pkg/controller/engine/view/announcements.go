@@ -33,14 +33,14 @@ type DeletionNotice struct {
 	policy.Announcement
 	Keep       string
 	Annotation bool
-	// Due is when the object is due without the notice, and Lead how long the notice must be out.
-	Due  time.Time
-	Lead time.Duration
+	// Due is when the object is due without the notice.
+	Due     time.Time
+	advance policy.Advance
 }
 
 // GivenAt returns the notice if it is given at another time. What people read named the time At at the earliest.
 func (d *DeletionNotice) GivenAt(at time.Time) policy.Announcement {
-	out := policy.Announcing(d.Due, d.Lead, at)
+	out := d.advance.Announcing(at)
 	if out.At.Before(d.At) {
 		out.At = d.At
 	}
@@ -152,8 +152,8 @@ func (v *View) deletionNotice(rec *memory.Record, now time.Time) (DeletionNotice
 	}
 	out := DeletionNotice{
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
-		Rule: r.RuleName(), Reason: effective.DueReason(limits, now), Demanded: effective.NoticeBy(limits.Bounds),
-		Announcement: policy.Announcing(a.Due, a.Lead, now), Due: a.Due, Lead: a.Lead,
+		Rule: r.RuleName(), Reason: effective.DueReason(limits, now), Demanded: effective.NoticeBy(r, limits.Bounds),
+		Announcement: a.Announcing(now), Due: a.Due, advance: a,
 	}
 	if k, err := v.Table.For(rec.Resource); err == nil {
 		out.Kind = k.GroupVersionKind

@@ -5,6 +5,7 @@ package view
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -26,28 +27,28 @@ type Verdict struct {
 // Verdicts returns the decisions of enforcing policies for the objects of a namespace. An object that becomes due by until counts as held
 // already, if it is known that something will hold it then. If it is deleted by until because its wait for something ends, it counts as due
 // at that time.
-func (v *View) Verdicts(namespace string, until time.Time) iter.Seq[Verdict] {
+func (v *View) Verdicts(namespace string, now, until time.Time) iter.Seq[Verdict] {
 	return func(yield func(Verdict) bool) {
 		ns := v.Namespaces[namespace]
 		if ns == nil {
 			return
 		}
 		for _, rec := range ns.Records {
-			if rec.Policy != nil && !yield(v.verdict(rec, until)) {
+			if rec.Policy != nil && !yield(v.verdict(rec, now, until)) {
 				return
 			}
 		}
 	}
 }
 
-func (v *View) verdict(rec *memory.Record, until time.Time) Verdict {
+func (v *View) verdict(rec *memory.Record, now, until time.Time) Verdict {
 	d := rec.Decision()
 	out := Verdict{Compact: &rec.Compact, By: policy.Name(rec.Policy, rec.Rule), State: States[d.Action], Reason: d.Reason, At: d.At}
-	waits := d.Reason == policy.ReasonWaitingForArchive || d.Reason == policy.ReasonNotified
+	waits := slices.Contains([]policy.Reason{policy.ReasonWaitingForArchive, policy.ReasonNotified, policy.ReasonNoticePending}, d.Reason)
 	if !waits && (out.State != gc.CandidateWaiting || out.At.After(until)) {
 		return out
 	}
-	reason, wait := v.heldWhenDue(rec)
+	reason, wait := v.heldWhenDue(rec, now)
 	switch {
 	case reason == "":
 	case wait.Deletes && !wait.End.IsZero() && !wait.End.After(until):
@@ -59,7 +60,7 @@ func (v *View) verdict(rec *memory.Record, until time.Time) Verdict {
 }
 
 // heldWhenDue returns why a record will be held when it is due, and the wait if that is why; empty if nothing is known that will hold it.
-func (v *View) heldWhenDue(rec *memory.Record) (policy.Reason, policy.Waiting) {
+func (v *View) heldWhenDue(rec *memory.Record, now time.Time) (policy.Reason, policy.Waiting) {
 	if rec.NS.Stopped(rec.Policy) {
 		reason, _ := rec.NS.StopReason(rec.Policy)
 		return reason, policy.Waiting{}
@@ -71,7 +72,7 @@ func (v *View) heldWhenDue(rec *memory.Record) (policy.Reason, policy.Waiting) {
 	limits := v.LimitsOn(rec)
 	wait := effective.Wait(limits)
 	if wait.Reason == "" {
-		wait = effective.NoticeWait(limits, rec.Decision().At)
+		wait = effective.NoticeWait(limits, now)
 	}
 	return wait.Reason, wait
 }

@@ -30,14 +30,24 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 	}
 	atOnce := c.notBeforeMinTTL(f, moment{at: c.endedAt(f)})
 	wanted := !moment{at: c.Now}.before(out.moment)
-	if ceiling, over := c.ceilings[f.UID]; over && !wanted && atOnce.before(out.moment) {
-		out = effectiveAnswer{moment: atOnce, policy: ceiling, by: "ceiling=" + ceiling.Name, reason: "OverCeiling",
+	if ceiling, over := c.ceilings[f.UID]; over {
+		taken := effectiveAnswer{moment: atOnce, policy: ceiling, by: "ceiling=" + ceiling.Name, reason: "OverCeiling",
 			propagation: metav1.DeletePropagationBackground}
+		if wanted && c.noticeKeeps(f, out, taken) || !wanted && atOnce.before(out.moment) {
+			out = taken
+		}
 	}
 	if f.Propagation != "" { // A DELETE with another policy would remove the finalizers.
 		out.propagation = f.Propagation
 	}
 	return out
+}
+
+// noticeKeeps reports whether policies would delete an object by now, but for a notice that is over later than the notice that the ceiling
+// respects.
+func (c *recomputation) noticeKeeps(f *lifecycle.Fact, policies, ceiling effectiveAnswer) bool {
+	end := c.noticeEnd(f, policies)
+	return moment{at: c.Now}.before(end) && c.noticeEnd(f, ceiling).before(end)
 }
 
 // adjusted returns the answer of the matches after the native TTL, the annotations and the guardrails.

@@ -117,9 +117,9 @@ func (c *recomputation) decideCandidate(
 		if v.waits = waits; waits != "" {
 			return v
 		}
-		return c.afterNotice(f, s.at, v)
+		return c.afterNotice(f, s, v)
 	}
-	return c.afterNotice(f, s.at, say(Delete, s.reason, due))
+	return c.afterNotice(f, s, say(Delete, s.reason, due))
 }
 
 // ignored returns why an object is no candidate; empty if it is one.

@@ -17,61 +17,119 @@ type Notice struct{ Given, At time.Time }
 // apart is for how much longer a notice is out than policies demand, because the clocks of two replicas may be apart.
 const apart = 2 * time.Minute
 
-// lead returns for how long the notice of an object must be out before it is deleted: the longest of its matches and of the guardrails.
-func (c *recomputation) lead(f *lifecycle.Fact) time.Duration {
-	var longest time.Duration
-	for _, v := range c.matches[f.UID] {
-		if v.notice != nil {
-			longest = max(longest, duration(*v.notice))
-		}
-	}
-	for _, p := range c.enforcedIn(f.Namespace) {
-		if g := p.cluster.Guardrails; g != nil && g.MinNotice != nil {
-			longest = max(longest, duration(*g.MinNotice))
-		}
-	}
-	if longest == 0 {
+// of reports whether the notice can be about an object: it was not given before the object was created. Clocks may differ by a minute.
+func (n Notice) of(f *lifecycle.Fact) bool { return !n.Given.Before(f.Created.Add(-time.Minute)) }
+
+// outFor is how long a notice must be out of which policies demand a time.
+func outFor(demanded time.Duration) time.Duration {
+	if demanded == 0 {
 		return 0
 	}
-	return longest + apart
+	return demanded + apart
+}
+
+// lead returns for how long the notice of an object must be out before policies delete it: the longest of its matches and of the guardrails.
+func (c *recomputation) lead(f *lifecycle.Fact) time.Duration {
+	longest := c.leastLead(f)
+	for _, v := range c.matches[f.UID] {
+		if v.notice != nil {
+			longest = max(longest, outFor(duration(*v.notice)))
+		}
+	}
+	return longest
+}
+
+// leastLead returns for how long the notice of an object must be out before a ceiling deletes it: the longest of the guardrails.
+func (c *recomputation) leastLead(f *lifecycle.Fact) time.Duration {
+	var longest time.Duration
+	for _, p := range c.enforcedIn(f.Namespace) {
+		if g := p.cluster.Guardrails; g != nil && g.MinNotice != nil {
+			longest = max(longest, outFor(duration(*g.MinNotice)))
+		}
+	}
+	return longest
+}
+
+// leadOf returns for how long the notice of an object must be out that has this answer.
+func (c *recomputation) leadOf(f *lifecycle.Fact, s effectiveAnswer) time.Duration {
+	if s.reason == "OverCeiling" {
+		return c.leastLead(f)
+	}
+	return c.lead(f)
+}
+
+// noticeLimit returns when guardrails want an object deleted that has this answer, so that the notices of rules do not count any more.
+func (c *recomputation) noticeLimit(f *lifecycle.Fact, s effectiveAnswer) moment {
+	if s.reason == "OverCeiling" {
+		return s.moment
+	}
+	limit := moment{never: true}
+	for _, p := range c.enforcedIn(f.Namespace) {
+		if g := p.cluster.Guardrails; g != nil && g.MaxTTL != nil {
+			limit = earlier(limit, after(c.sinceWhen(f), g.MaxTTL))
+		}
+	}
+	return c.notBeforeMinTTL(f, limit)
+}
+
+// noticeEnd returns when the notice of an object with this answer is over; never if it must be given first.
+func (c *recomputation) noticeEnd(f *lifecycle.Fact, s effectiveAnswer) moment {
+	n, stored := c.noticeOf(f, s.at)
+	byRules, byGuardrails := moment{at: s.at}, moment{at: s.at}
+	switch {
+	case stored:
+		byRules = later(moment{at: n.At}, moment{at: n.Given.Add(c.leadOf(f, s))})
+		if least := c.leastLead(f); least > 0 {
+			byGuardrails.at = n.Given.Add(least)
+		}
+	case c.leastLead(f) > 0:
+		return moment{never: true}
+	case c.leadOf(f, s) > 0:
+		byRules.never = true
+	}
+	return later(moment{at: s.at}, later(byGuardrails, earlier(byRules, c.noticeLimit(f, s))))
 }
 
 // noticeOf returns the stored notice of an object that is due at a time; false if there is none, or if it is due more than a second later
 // than its notice says.
 func (w *World) noticeOf(f *lifecycle.Fact, due time.Time) (Notice, bool) {
 	n, stored := w.Notices[f.UID]
-	return n, stored && !due.After(n.At.Add(time.Second))
+	return n, stored && n.of(f) && !due.After(n.At.Add(time.Second))
 }
 
-// afterNotice returns the verdict on an object that is due since a time, and would be deleted, if it must be given notice, or was given one.
-func (c *recomputation) afterNotice(f *lifecycle.Fact, due time.Time, v verdict) verdict {
-	lead := c.lead(f)
-	n, stored := c.noticeOf(f, due)
-	end := n.Given.Add(lead)
-	if n.At.After(end) {
-		end = n.At
-	}
+// afterNotice returns the verdict on an object with this answer, which would be deleted, if it must be given notice, or was given one.
+func (c *recomputation) afterNotice(f *lifecycle.Fact, s effectiveAnswer, v verdict) verdict {
+	_, stored := c.noticeOf(f, s.at)
+	end := c.noticeEnd(f, s)
 	switch {
-	case !stored && lead == 0:
-	case !stored:
+	case !stored && moment{at: c.Now}.before(end):
 		v.waits = "NoticePending"
-	case c.Now.Before(end):
+	case moment{at: c.Now}.before(end):
 		v.waits = "Notified"
-	case !v.At.IsZero() && end.After(v.At):
-		v.At = end
+	case !v.At.IsZero() && end.at.After(v.At):
+		v.At = end.at
 	}
 	return v
 }
 
-// Lead returns for how long the notice of an object must be out before it is deleted; 0 if it needs none.
-func (w *World) Lead(uid types.UID) time.Duration {
+// Demanded is the notice that an object needs before it is deleted.
+type Demanded struct {
+	// Lead is for how long it must be out, and Least the part of that which guardrails demand. Once Limited is set, only Least counts, because
+	// guardrails want the object deleted whatever rules promise.
+	Lead, Least time.Duration
+	Limited     bool
+}
+
+// Demanded returns the notice that an object needs.
+func (w *World) Demanded(uid types.UID) (out Demanded) {
 	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
 		if f.UID == uid {
-			return c.lead(f)
+			s := c.effectiveAnswer(f)
+			out = Demanded{Lead: c.leadOf(f, s), Least: c.leastLead(f), Limited: !moment{at: c.Now}.before(c.noticeLimit(f, s))}
 		}
 	}
-	return 0
+	return out
 }
 
 // NeedsNotice returns the objects that must be given notice now, with when they are due: those that are due in less than the length of
@@ -80,11 +138,11 @@ func (w *World) NeedsNotice() map[types.UID]time.Time {
 	out := map[types.UID]time.Time{}
 	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
-		lead, v := c.lead(f), c.decide(f)
+		s, v := c.effectiveAnswer(f), c.decide(f)
+		lead, due := c.leadOf(f, s), s.at
 		if lead == 0 {
 			continue
 		}
-		due := c.effectiveAnswer(f).at
 		_, stored := c.noticeOf(f, due)
 		kept := c.stops(f.Namespace, v.policy) || c.ownHold(f) != "" || f.Finishes && !f.Finished
 		switch {
@@ -105,7 +163,7 @@ func (w *World) KeepsNotices(notices map[types.UID]Notice) map[types.UID]bool {
 	for _, f := range w.Objects {
 		n, given := notices[f.UID]
 		v := c.decideUnstopped(f)
-		if !given || v.Action != Wait && v.Action != Hold && v.Action != Delete {
+		if !given || !n.of(f) || v.Action != Wait && v.Action != Hold && v.Action != Delete {
 			continue
 		}
 		unknown := v.Action == Hold && v.At.IsZero()

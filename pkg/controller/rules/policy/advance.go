@@ -20,11 +20,6 @@ type Announcement struct {
 	Given, At time.Time
 }
 
-// Announcing returns the notice of an object that is due at a time, or was, given now.
-func Announcing(due time.Time, lead time.Duration, now time.Time) Announcement {
-	return Announcement{Given: now, At: gc.WholeSecond(latest(due, now.Add(lead)))}
-}
-
 // Equal reports whether two notices are the same.
 func (a Announcement) Equal(o Announcement) bool { return a.Given.Equal(o.Given) && a.At.Equal(o.At) }
 
@@ -58,22 +53,43 @@ const clockError = 2 * time.Minute
 
 // Advance is the advance notice that an object needs before it is deleted, or was given.
 type Advance struct {
-	// Lead is how long the notice must be out: clockError longer than policies demand, or 0 if they demand none. Due is when the object is due
-	// without it; zero if that is not known.
-	Lead time.Duration
-	Due  time.Time
+	// Lead is how long the notice must be out: clockError longer than policies demand, or 0 if they demand none. Least is the part of that
+	// which guardrails demand. Due is when the object is due without a notice; zero if that is not known.
+	Lead, Least time.Duration
+	Due         time.Time
+	// Limit is when a ceiling or maxTTL wants the object deleted, so that from then on only Least counts; zero if none does.
+	Limit time.Time
 	// Announced is the notice that was given; zero if there is none, or none that fits.
 	Announced Announcement
 	// From is when the notice must be given; zero if it was given, or cannot be given because something keeps the object.
 	From time.Time
 }
 
-// Ends returns when an object with a notice can be deleted; zero if no notice was given.
+// Ends returns when the object can be deleted; zero if that is not known, because notice must be given first.
 func (a Advance) Ends() time.Time {
-	if a.Announced.Given.IsZero() {
+	given := a.Announced.Given
+	promised := a.Due
+	switch {
+	case !given.IsZero():
+		promised = latest(a.Announced.At, given.Add(a.Lead))
+	case a.Least > 0, a.Lead > 0 && a.Limit.IsZero():
 		return time.Time{}
+	case a.Lead > 0:
+		promised = a.Limit
 	}
-	return latest(a.Due, a.Announced.At, a.Announced.Given.Add(a.Lead))
+	if !a.Limit.IsZero() && promised.After(a.Limit) {
+		promised = a.Limit
+	}
+	if a.Least > 0 {
+		promised = latest(promised, given.Add(a.Least))
+	}
+	return latest(a.Due, promised)
+}
+
+// Announcing returns the notice if it is given now. It names the time at which the object can be deleted then.
+func (a Advance) Announcing(now time.Time) Announcement {
+	a.Announced = Announcement{Given: now, At: now}
+	return Announcement{Given: now, At: gc.WholeSecond(a.Ends())}
 }
 
 // Demanded returns how long before its deletion policies want the object announced.
@@ -114,55 +130,101 @@ func (e *Effective) addNotice(m *Match) {
 	}
 }
 
-// lead returns how long before its deletion the object must be announced; 0 if nobody demands that.
-func (e *Effective) lead(b *Bounds) time.Duration {
-	if demanded := max(e.notice, b.minNotice); demanded > 0 {
-		return demanded + clockError
+// lead returns how long a notice must be out of which policies demand a time.
+func lead(demanded time.Duration) time.Duration {
+	if demanded == 0 {
+		return 0
 	}
-	return 0
+	return demanded + clockError
 }
 
-// advance returns the advance notice that the object needs, if it is decided like this at its due time. What was given stays valid while
-// it is not known when the object is due, and when no policy demands a notice any more: people were told.
-func (e *Effective) advance(d Decision, due time.Time, b *Bounds) Advance {
-	out := Advance{Lead: e.lead(b), Due: due}
-	known := !d.At.IsZero()
-	if !known {
-		out.Due = time.Time{}
-	}
+// needs returns the notice that must be out before an object with this answer is deleted, and the notice that was given. What was given
+// stays valid when no policy demands a notice any more: people were told. Of a ceiling and of maxTTL, which limit what policies may promise,
+// only the guardrail keeps the object.
+func (e *Effective) needs(a answer, limits Limits) Advance {
+	b := limits.Bounds
+	out := Advance{Lead: lead(max(e.notice, b.minNotice)), Least: lead(b.minNotice), Due: a.at}
 	switch {
-	case e.Announced.Fits(out.Due):
+	case a.reason == ReasonOverCeiling:
+		out.Lead, out.Limit = out.Least, a.at
+	case !b.maxTTL.never && !a.at.IsZero():
+		out.Limit = e.raise(answer{at: e.since().Add(b.maxTTL.duration)}, limits).at
+	}
+	if e.Announced.Fits(a.at) {
 		out.Announced = e.Announced
-	case out.Lead == 0, !known:
-	case d.Action == Wait && e.hold().reason == "" && (!e.Finishes || e.Finished), d.Action == Delete && d.Wait.Reason != ReasonNotArchived:
-		out.From = due.Add(-out.Lead)
+	}
+	return out
+}
+
+// promised returns when an object with this answer is deleted if its notice is respected; never if it must be given first.
+func (e *Effective) promised(a answer, limits Limits) answer {
+	if ends := e.needs(a, limits).Ends(); ends.IsZero() {
+		a.never = true
+	} else {
+		a.at = ends
+	}
+	return a
+}
+
+// advance returns the advance notice that the object needs, if it is decided like this at its due time; the zero value if it needs none. While it is not known when the
+// object is due, what was given stays valid.
+func (e *Effective) advance(d Decision, a answer, limits Limits) Advance {
+	if d.At.IsZero() {
+		return e.needs(answer{}, limits)
+	}
+	out := e.needs(a, limits)
+	if out.Lead == 0 && out.Announced.Given.IsZero() {
+		return Advance{}
+	}
+	announces := d.Action == Wait && e.hold().reason == "" && (!e.Finishes || e.Finished) ||
+		d.Action == Delete && d.Wait.Reason != ReasonNotArchived
+	if out.Announced.Given.IsZero() && announces {
+		out.From = a.at.Add(-out.Lead)
 	}
 	return out
 }
 
 // withNotice adds to a decision for a candidate, which has this answer, what follows from the notice that it needs, or was given.
 func (e *Effective) withNotice(d Decision, a answer, limits Limits, now time.Time) Decision {
-	d.Advance = e.advance(d, a.at, limits.Bounds)
-	ends := d.Advance.Ends()
-	switch {
-	case d.Action != Delete, d.Waits():
-	case !ends.IsZero() && now.Before(ends):
-		d.Wait = Waiting{Reason: ReasonNotified, End: ends, Deletes: true}
-	case !ends.IsZero():
-		d.At = latest(d.At, ends)
-	case d.Advance.Lead > 0:
-		d.Wait = Waiting{Reason: ReasonNoticePending}
+	d.Advance = e.advance(d, a, limits)
+	if d.Action != Delete || d.Waits() {
+		return d
+	}
+	if d.Wait = d.Advance.wait(now); !d.Waits() {
+		d.At = latest(d.At, d.Advance.Ends())
 	}
 	return d
 }
 
-// NoticeWait returns the wait for a notice that was given, of an object that is due at a time, or was; empty if none was given.
-func (e *Effective) NoticeWait(limits Limits, due time.Time) Waiting {
-	a := e.advance(Decision{Action: Hold, At: due}, due, limits.Bounds)
-	if ends := a.Ends(); !ends.IsZero() {
-		return Waiting{Reason: ReasonNotified, End: ends, Deletes: true}
+// wait returns what an object that is due waits for at now because of its notice; empty if for nothing.
+func (a Advance) wait(now time.Time) Waiting {
+	reason := ReasonNotified
+	if a.Announced.Given.IsZero() {
+		reason = ReasonNoticePending
+	}
+	switch ends := a.Ends(); {
+	case a.Lead == 0 && a.Announced.Given.IsZero():
+		return Waiting{}
+	case ends.IsZero():
+		return Waiting{Reason: reason}
+	case now.Before(ends):
+		return Waiting{Reason: reason, End: ends, Deletes: true}
 	}
 	return Waiting{}
+}
+
+// NoticeWait returns the wait for the notice of an object when it will be due, as far as it is known: a notice that must be given is given at
+// now, or as soon as it can be.
+func (e *Effective) NoticeWait(limits Limits, now time.Time) Waiting {
+	_, a := e.answer(limits, now)
+	n := e.needs(a, limits)
+	if a.never {
+		return Waiting{}
+	}
+	if n.Announced.Given.IsZero() && n.Lead > 0 {
+		n.Announced = n.Announcing(latest(now, a.at.Add(-n.Lead)))
+	}
+	return n.wait(a.at)
 }
 
 // Detail says in messages what was announced, or when it will be; empty if the object needs no notice.
@@ -178,11 +240,11 @@ func (a Advance) Detail() string {
 }
 
 // NoticeBy says which rule or guardrail demands the notice of the object; empty if none does.
-func (e *Effective) NoticeBy(b *Bounds) string {
+func (e *Effective) NoticeBy(r Resolution, b *Bounds) string {
 	switch {
-	case e.lead(b) == 0:
+	case e.notice == 0 && b.minNotice == 0:
 		return ""
-	case e.notice >= b.minNotice:
+	case e.notice >= b.minNotice && r.Rule != nil: // A ceiling respects the guardrail alone.
 		return "notice of " + e.noticeBy.title()
 	}
 	return fmt.Sprintf("guardrails.minNotice of ClusterCleanupPolicy %q", b.minNoticePolicy)

@@ -34,37 +34,69 @@ func TestAnnouncing(t *testing.T) {
 	for due, want := range map[time.Duration]time.Duration{
 		-time.Hour: 2*time.Hour + time.Second, 0: 2*time.Hour + time.Second, 3 * time.Hour: 3 * time.Hour, 3*time.Hour + 1: 3*time.Hour + time.Second,
 	} {
-		got := Announcing(testbuilders.Now.Add(due), 2*time.Hour, now)
+		got := Advance{Lead: 2 * time.Hour, Due: testbuilders.Now.Add(due)}.Announcing(now)
 		if !got.Given.Equal(now) || !got.At.Equal(testbuilders.Now.Add(want)) {
 			t.Errorf("due in %s: got %+v", due, got)
 		}
 	}
 }
 
-// TestAdvanceEnds: nothing goes before it is due, before the time that its notice names, or before the notice was out for long enough.
-func TestAdvanceEnds(t *testing.T) {
+// TestBelievable: Winnow never gives notice in the future, or names a time that is further away than the longest notice.
+func TestBelievable(t *testing.T) {
 	now := testbuilders.Now
-	for name, c := range map[string]struct{ due, at, given, lead, want time.Duration }{
-		"the due time is last":      {5 * time.Hour, time.Hour, -time.Hour, time.Hour, 5 * time.Hour},
-		"the named time is last":    {-time.Hour, 3 * time.Hour, -time.Hour, time.Hour, 3 * time.Hour},
-		"the notice ends last":      {-time.Hour, time.Hour, -time.Hour, 9 * time.Hour, 8 * time.Hour},
-		"everything is in the past": {-9 * time.Hour, -3 * time.Hour, -8 * time.Hour, time.Hour, -3 * time.Hour},
+	for name, c := range map[string]struct {
+		given, at time.Duration
+		want      bool
+	}{
+		"given and over":       {-2 * time.Hour, -time.Hour, true},
+		"just given":           {0, 30*24*time.Hour + 2*time.Minute, true},
+		"given in the future":  {time.Second, time.Hour, false},
+		"names the past":       {-time.Hour, -2 * time.Hour, false},
+		"names a distant time": {-time.Hour, 31 * 24 * time.Hour, false},
 	} {
-		a := Advance{
-			Lead: c.lead, Due: now.Add(c.due), Announced: Announcement{Given: now.Add(c.given), At: now.Add(c.at)},
-		}
-		if got := a.Ends(); !got.Equal(now.Add(c.want)) {
-			t.Errorf("%s: got %s", name, got)
+		if got := (Announcement{Given: now.Add(c.given), At: now.Add(c.at)}).Believable(now); got != c.want {
+			t.Errorf("%s: got %t", name, got)
 		}
 	}
-	if got := (Advance{Lead: time.Hour, Due: now}).Ends(); !got.IsZero() {
-		t.Errorf("without a notice: got %s", got)
+}
+
+// TestAdvanceEnds: nothing goes before it is due, before the time that its notice names, or before the notice has been out for long enough;
+// from the limit of guardrails on, only their own notice counts.
+func TestAdvanceEnds(t *testing.T) {
+	const none = -1000 * time.Hour
+	now := testbuilders.Now
+	for name, c := range map[string]struct{ due, at, given, lead, least, limit, want time.Duration }{
+		"the due time is last":                         {5 * time.Hour, time.Hour, -time.Hour, time.Hour, 0, none, 5 * time.Hour},
+		"the named time is last":                       {-time.Hour, 3 * time.Hour, -time.Hour, time.Hour, 0, none, 3 * time.Hour},
+		"the notice ends last":                         {-time.Hour, time.Hour, -time.Hour, 9 * time.Hour, 0, none, 8 * time.Hour},
+		"everything is in the past":                    {-9 * time.Hour, -3 * time.Hour, -8 * time.Hour, time.Hour, 0, none, -3 * time.Hour},
+		"nobody demands it any more":                   {-9 * time.Hour, 3 * time.Hour, -8 * time.Hour, 0, 0, none, 3 * time.Hour},
+		"nobody was told":                              {-9 * time.Hour, 0, none, time.Hour, 0, none, none},
+		"nobody was told, and a limit comes":           {-9 * time.Hour, 0, none, time.Hour, 0, 2 * time.Hour, 2 * time.Hour},
+		"nobody was told, and a guardrail demands it":  {-9 * time.Hour, 0, none, time.Hour, time.Hour, 2 * time.Hour, none},
+		"the limit comes before the notice is over":    {-9 * time.Hour, 7 * time.Hour, -time.Hour, 8 * time.Hour, 0, 2 * time.Hour, 2 * time.Hour},
+		"the limit comes after the notice is over":     {-9 * time.Hour, time.Hour, -time.Hour, 2 * time.Hour, 0, 2 * time.Hour, time.Hour},
+		"the limit, and then the notice of guardrails": {-9 * time.Hour, 7 * time.Hour, -time.Hour, 8 * time.Hour, 5 * time.Hour, 2 * time.Hour, 4 * time.Hour},
+	} {
+		after := func(d time.Duration) time.Time {
+			if d == none {
+				return time.Time{}
+			}
+			return now.Add(d)
+		}
+		a := Advance{
+			Lead: c.lead, Least: c.least, Due: now.Add(c.due), Limit: after(c.limit),
+			Announced: Announcement{Given: after(c.given), At: now.Add(c.at)},
+		}
+		if got := a.Ends(); !got.Equal(after(c.want)) {
+			t.Errorf("%s: got %s", name, got)
+		}
 	}
 }
 
 // TestCompileNotice refuses what validation refuses.
 func TestCompileNotice(t *testing.T) {
-	for d, want := range map[gc.TTL]string{"1s": "", "1d": "", "0s": "notice: 0s", "never": "notice: ", "1 day": "notice: "} {
+	for d, want := range map[gc.TTL]string{"1s": "", "1d": "", "30d": "", "31d": "notice: 31d is more", "0s": "notice: 0s", "never": "notice: ", "1 day": "notice: "} {
 		p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").Notice(d)).Obj()
 		_, err := Compile(p)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "spec.rules[0]: "+want) {

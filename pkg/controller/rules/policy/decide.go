@@ -241,16 +241,21 @@ func (e *Effective) raise(a answer, limits Limits) answer {
 }
 
 // taken returns the answer of the ceiling that the object is above, and reports whether it replaces the answer of the policies at now. It
-// does not if the policies would delete the object already, even if they are suspended.
+// does not if the policies would delete the object already, even if they are suspended, or as early.
 func (e *Effective) taken(policies answer, limits Limits, now time.Time) (answer, bool) {
 	if limits.Over == nil {
 		return answer{}, false
 	}
-	out := e.raise(answer{at: e.EndedAt(), reason: ReasonOverCeiling}, limits)
+	out, by := e.raise(answer{at: e.EndedAt(), reason: ReasonOverCeiling}, limits), answer{at: now}
+	takes := policies.laterThan(out) && policies.laterThan(by)
+	if !policies.never && !policies.laterThan(by) { // They would delete it, but for a notice that may be longer than the ceiling allows.
+		policies = e.promised(policies, limits)
+		takes = policies.laterThan(by) && policies.laterThan(e.promised(out, limits))
+	}
 	if !policies.never {
 		out.passesAt = policies.at
 	}
-	return out, policies.laterThan(out) && policies.laterThan(answer{at: now})
+	return out, takes
 }
 
 // adjustMatches applies the native TTL, the annotations and maxTTL to the answer of the matches.
