@@ -1629,7 +1629,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"notice": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notice is how long an Event on the object announces its deletion before Winnow deletes it: a duration of at least one second, for example \"1d\". The Event says when the object goes at the earliest, which policy and rule want that, and how to keep the object. Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object above a limit by count is given notice when it comes to be above the limit. If several policies match an object, or a guardrail sets minNotice, the longest notice applies. It does not delay activeDeadline, and cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.",
+							Description: "notice is how long before its deletion an object is announced: a duration of one second to 30 days, for example \"1d\". The announcement is an Event, which says when the object goes at the earliest, which policy and rule want that, and how to keep the object. The API server keeps Events for an hour by default; `kubectl get cand --field-selector state=Notified` lists what was announced. Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object that exceeds a limit by count is given notice when it does. If several policies match an object, or a guardrail sets minNotice, the longest notice applies. It does not delay activeDeadline, ceilings and maxTTL, and cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -2054,7 +2054,7 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 					},
 					"minNotice": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minNotice is the shortest time for which an Event on an object must announce its deletion before Winnow deletes it, by any policy and any ceiling. A rule can set a longer notice, but not a shorter one.",
+							Description: "minNotice is how long before its deletion an object must at least be announced, whichever policy or ceiling deletes it: up to 30 days. A rule can set a longer notice, but not a shorter one. Ceilings and maxTTL respect minNotice, and no longer notice of a rule.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",

@@ -68,12 +68,12 @@ type CleanupRuleApplyConfiguration struct {
 	// several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and
 	// activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
 	WaitFor *WaitForApplyConfiguration `json:"waitFor,omitempty"`
-	// notice is how long an Event on the object announces its deletion before Winnow deletes it: a duration of at least one
-	// second, for example "1d". The Event says when the object goes at the earliest, which policy and rule want that, and how to keep the
-	// object. Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object above a limit by count
-	// is given notice when it comes to be above the limit. If several policies match an object, or a guardrail sets minNotice,
-	// the longest notice applies. It does not delay activeDeadline, and cannot delay spec.ttlSecondsAfterFinished, which
-	// Kubernetes itself carries out.
+	// notice is how long before its deletion an object is announced: a duration of one second to 30 days, for example "1d". The
+	// announcement is an Event, which says when the object goes at the earliest, which policy and rule want that, and how to keep the object.
+	// The API server keeps Events for an hour by default; `kubectl get cand --field-selector state=Notified` lists what was announced.
+	// Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object that exceeds a limit by count is given notice
+	// when it does. If several policies match an object, or a guardrail sets minNotice, the longest notice applies. It does not delay
+	// activeDeadline, ceilings and maxTTL, and cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
 	Notice *gcv1alpha1.TTL `json:"notice,omitempty"`
 }
 

@@ -24,8 +24,8 @@ type GuardrailsApplyConfiguration struct {
 	// or by count. If maxTTL is smaller, minTTL applies. Kubernetes itself carries out spec.ttlSecondsAfterFinished of a
 	// Job, and minTTL cannot delay that.
 	MinTTL *gcv1alpha1.TTL `json:"minTTL,omitempty"`
-	// minNotice is the shortest time for which an Event on an object must announce its deletion before Winnow deletes it, by any
-	// policy and any ceiling. A rule can set a longer notice, but not a shorter one.
+	// minNotice is how long before its deletion an object must at least be announced, whichever policy or ceiling deletes it: up to 30 days. A
+	// rule can set a longer notice, but not a shorter one. Ceilings and maxTTL respect minNotice, and no longer notice of a rule.
 	MinNotice *gcv1alpha1.TTL `json:"minNotice,omitempty"`
 	// maxTTL is the longest time to keep an object after it finishes. It cuts every longer time, including those that the
 	// annotations of an object ask for.
