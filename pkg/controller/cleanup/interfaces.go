@@ -56,8 +56,8 @@ type replica interface {
 	SetLastRun(last time.Time)
 	Follow()
 	Lead()
-	// DoubtMarks puts the stored notices in doubt until ConfirmMarks reports that memory is as new as the stored marks, whose resource versions
-	// were read at a version.
+	// DoubtMarks puts the stored notices in doubt until ConfirmMarks reports that memory is as new as the stored marks, whose resource
+	// versions were read at a version.
 	DoubtMarks(now time.Time)
 	ConfirmMarks(versions map[types.NamespacedName]string, read string, now time.Time) (confirmed bool)
 	// Expire decides for objects whose timer has ended, and Step for objects that a change affects. Both report whether there are more. Behind

@@ -18,8 +18,8 @@ import (
 // confirmMarksEvery is how often a new leader compares the stored marks with memory, until memory has them.
 const confirmMarksEvery = time.Second
 
-// confirmMarks compares the stored marks, read consistently, with memory until memory has them. The watch of this replica may lag behind what
-// the leader before it has stored: until they are confirmed, nothing is deleted because its notice is over.
+// confirmMarks compares the stored marks, read consistently, with memory until memory has them. The watch of this replica may lag behind
+// what the leader before it has stored: until they are confirmed, nothing is deleted because its notice is over.
 func (c *Controller) confirmMarks(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, confirmMarksEvery, true, func(ctx context.Context) (bool, error) { // It fails when ctx ends.
 		read, err := c.dated.Resource(marks.Resource).List(ctx, metav1.ListOptions{})

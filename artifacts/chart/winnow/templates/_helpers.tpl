@@ -19,7 +19,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 
 {{/* Annotations of the storage: it outlives the release, and comes before the rest. */}}
 {{- define "winnow.storageAnnotations" -}}
-internal.gc.winnow.dev/revision: "5"
+internal.gc.winnow.dev/revision: "6"
 helm.sh/resource-policy: keep
 argocd.argoproj.io/sync-wave: "-1"
 argocd.argoproj.io/sync-options: Prune=false,Delete=false

@@ -246,8 +246,8 @@ type Guardrails struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	MinTTL *TTL `json:"minTTL,omitempty"`
-	// minNotice is the shortest time for which an Event on an object must announce its deletion before Winnow deletes it, by any
-	// policy and any ceiling. A rule can set a longer notice, but not a shorter one.
+	// minNotice is how long before its deletion an object must at least be announced, whichever policy or ceiling deletes it: up to 30 days. A
+	// rule can set a longer notice, but not a shorter one. Ceilings and maxTTL respect minNotice, and no longer notice of a rule.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -489,12 +489,12 @@ type CleanupRule struct {
 	// +optional
 	// +k8s:optional
 	WaitFor *WaitFor `json:"waitFor,omitempty"`
-	// notice is how long an Event on the object announces its deletion before Winnow deletes it: a duration of at least one
-	// second, for example "1d". The Event says when the object goes at the earliest, which policy and rule want that, and how to keep the
-	// object. Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object above a limit by count
-	// is given notice when it comes to be above the limit. If several policies match an object, or a guardrail sets minNotice,
-	// the longest notice applies. It does not delay activeDeadline, and cannot delay spec.ttlSecondsAfterFinished, which
-	// Kubernetes itself carries out.
+	// notice is how long before its deletion an object is announced: a duration of one second to 30 days, for example "1d". The
+	// announcement is an Event, which says when the object goes at the earliest, which policy and rule want that, and how to keep the object.
+	// The API server keeps Events for an hour by default; `kubectl get cand --field-selector state=Notified` lists what was announced.
+	// Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object that exceeds a limit by count is given notice
+	// when it does. If several policies match an object, or a guardrail sets minNotice, the longest notice applies. It does not delay
+	// activeDeadline, ceilings and maxTTL, and cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32

@@ -27,10 +27,16 @@ func validateMinNotice(d *gc.TTL, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// noticeWarnings is about a notice that has no effect.
+// noticeWarnings is about a notice that has no effect, or another one than its author may expect.
 func noticeWarnings(rule *gc.CleanupRule, path *field.Path) []string {
-	if _, byTime := duration(rule.TTL); rule.Notice == nil || byTime || rule.Capacity != nil {
-		return nil
+	ttl, byTime := duration(rule.TTL)
+	notice, _ := duration(rule.Notice)
+	switch {
+	case rule.Notice == nil:
+	case byTime && notice > ttl:
+		return warn(path, "is longer than ttl, so objects are kept for the notice, and not only for %s", *rule.TTL)
+	case !byTime && rule.Capacity == nil:
+		return warn(path, "has no effect by itself, because the rule never deletes; set a ttl other than never, or capacity")
 	}
-	return warn(path, "has no effect by itself, because the rule never deletes; set a ttl other than never, or capacity")
+	return nil
 }

@@ -56,6 +56,7 @@ func TestNoticeWarnings(t *testing.T) {
 		want string
 	}{
 		"a ttl":           {rule("a", announced("1d")), ""},
+		"longer than ttl": {rule("a", func(r *gc.CleanupRule) { r.TTL = ttl("1h") }, announced("2h")), "spec.rules[0].notice: is longer than ttl"},
 		"capacity":        {rule("a", without, few, announced("1d")), ""},
 		"never":           {rule("a", func(r *gc.CleanupRule) { r.TTL = ttl(gc.TTLNever) }, announced("1d")), "spec.rules[0].notice: has no effect"},
 		"only a deadline": {rule("a", without, func(r *gc.CleanupRule) { r.ActiveDeadline = ttl("6h") }, announced("1d")), "spec.rules[0].notice: has no effect"},

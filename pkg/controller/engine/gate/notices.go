@@ -59,6 +59,8 @@ func (g *Gate) whyPending(rec *memory.Record, a policy.Advance) string {
 	lead := gc.FormatDuration(a.Demanded())
 	_, sent := rec.NS.Sent[rec]
 	switch {
+	case rec.Policy == nil: // Only Preview policies decide.
+		return "Winnow would give notice, and delete it when the notice has been out for " + lead
 	case g.NoMarks: // The storage is not installed, or this is no replica of Winnow.
 		return "stored notices cannot be read, so it is kept; it is deleted " + lead + " after a notice that is stored"
 	case sent:

@@ -38,8 +38,8 @@ func storedNotices(ns *memory.Namespace) (n int) {
 }
 
 // AdoptNotices prepares a new state of stored marks, which replaces another; either is nil if there is none. It touches the objects whose
-// notices have changed. A notice that was forgotten stays forgotten until it is gone. Only Winnow may write marks, but nothing goes too early
-// by a notice that somebody else wrote with times that Winnow never writes: such a notice is forgotten.
+// notices have changed. A notice that was forgotten stays forgotten until it is gone. Only Winnow may write marks, but nothing goes too
+// early by a notice that somebody else wrote with times that Winnow never writes: such a notice is forgotten.
 func (k *Knowledge) AdoptNotices(ns *memory.Namespace, before, after *memory.Marks, now time.Time) {
 	var none memory.Marks
 	was, is := cmp.Or(before, &none), cmp.Or(after, &none)
@@ -152,7 +152,7 @@ func (k *Knowledge) DoubtMarks() {
 	k.touchNotified()
 }
 
-// ConfirmMarks compares the stored marks, which were read at a resource version, with memory, and reports whether memory is at least as new.
+// ConfirmMarks compares the stored marks, which were read at a resource version, with memory. It reports whether memory is at least as new.
 func (k *Knowledge) ConfirmMarks(versions map[types.NamespacedName]string, read string) bool {
 	for name, version := range versions {
 		ns := k.Namespaces[name.Namespace]

@@ -5,6 +5,7 @@ package marks
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -24,6 +25,8 @@ const (
 	// budget is how many writes a second there may be, and most at once. A write counts as one for each perWrite marks.
 	budget, most = 5, 10
 	perWrite     = 1000
+	// turn is how many objects of a namespace are written in one flush, so that a namespace with many marks does not keep others from theirs.
+	turn = 3
 )
 
 // Tracker says which marks must be stored.
@@ -39,6 +42,7 @@ type Writer struct {
 	tracker Tracker
 	stored  *stored.Writer
 	pending sets.Set[string] // namespaces for which marks may have to be stored
+	flushes int
 }
 
 // NewWriter returns a Writer, which Run starts.
@@ -52,8 +56,9 @@ func NewWriter(t Tracker, client dynamic.Interface, c clock.PassiveClock) *Write
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) { wait.NonSlidingUntilWithContext(ctx, w.flush, flushEvery) }
 
-// flush writes the marks of each pending namespace once, however long that takes.
+// flush gives each pending namespace a turn, however long that takes.
 func (w *Writer) flush(ctx context.Context) {
+	w.flushes++
 	w.pending.Insert(w.tracker.TakeUnmarked()...)
 	for _, namespace := range w.pending.UnsortedList() {
 		if ctx.Err() != nil {
@@ -68,6 +73,10 @@ func (w *Writer) flush(ctx context.Context) {
 // flushNamespace reports whether the marks of a namespace are stored.
 func (w *Writer) flushNamespace(ctx context.Context, namespace string) bool {
 	marks, done := w.tracker.MarksToStore(namespace)
+	if n := len(marks); n > turn {
+		first := w.flushes * turn % n
+		marks, done = slices.Concat(marks[first:], marks[:first])[:turn], false
+	}
 	for _, m := range marks {
 		done = w.write(ctx, m) && done
 	}

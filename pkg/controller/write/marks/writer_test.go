@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 )
 
 // TestWrites: each write is on top of what was observed, and marks without objects are deleted.
@@ -220,6 +221,31 @@ func TestEndsInTheMiddle(t *testing.T) {
 		}
 		if got := slices.Collect(maps.Keys(o.pending)); !slices.Equal(got, []string{"a"}) {
 			o.Errorf("pending: %q", got)
+		}
+	})
+}
+
+// TestTurn: a namespace with many marks writes a few of them in each flush, all in turn, so that others have their turn too.
+func TestTurn(t *testing.T) {
+	bubble(t, func(o *fixture) {
+		var all []*memory.Marks
+		for i := range 7 {
+			all = append(all, of("a", fmt.Sprint("marks-", i), "", 1))
+		}
+		o.want("a", all...)
+		defer o.lead()()
+		written := map[string]bool{}
+		for range 4 {
+			writes := o.after(flushEvery)
+			if len(writes) > 2*turn {
+				o.Errorf("writes %q at once", writes)
+			}
+			for _, write := range writes {
+				written[write] = true
+			}
+		}
+		if len(written) != len(all) {
+			o.Errorf("wrote only %v", slices.Sorted(maps.Keys(written)))
 		}
 	})
 }

@@ -94,7 +94,7 @@ func TestEvents(t *testing.T) {
 		},
 		"a notice": {
 			noticeOf(nil), "/apis/gc.winnow.dev/v1alpha1/namespaces/team-a/cleanuppolicies/p", "jobs.batch/team-a/nightly-29398320",
-			"uid-nightly-29398320/notice/2026-03-01T13:00:00Z", "2026-03-01T12:00:01Z",
+			"uid-nightly-29398320/notice/2026-03-01T12:00:00Z", "2026-03-01T12:00:01Z",
 			[]string{
 				`"kind":"CronJob","name":"nightly"`, `"rule":"r"`, `"dueAt":"2026-03-01T12:00:00Z"`, `"givenAt":"2026-03-01T12:00:01Z"`,
 				`"deletedFrom":"2026-03-01T13:00:00Z"`, `"keep":"kubectl annotate"`,
@@ -103,7 +103,7 @@ func TestEvents(t *testing.T) {
 		"a notice of a ceiling": {
 			noticeOf(func(d *view.DeletionNotice) {
 				d.Policy, d.Rule, d.Fact = types.NamespacedName{Name: "everywhere"}, "", testbuilders.Job("a").Fact()
-			}), "/apis/gc.winnow.dev/v1alpha1/clustercleanuppolicies/everywhere", "jobs.batch/team-a/a", "uid-a/notice/2026-03-01T13:00:00Z",
+			}), "/apis/gc.winnow.dev/v1alpha1/clustercleanuppolicies/everywhere", "jobs.batch/team-a/a", "uid-a/notice/2026-03-01T12:00:00Z",
 			"2026-03-01T12:00:01Z", []string{`"policy":{"name":"everywhere"`}, []string{"rule", "owner"},
 		},
 		"a hold": {

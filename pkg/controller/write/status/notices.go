@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
@@ -178,7 +179,7 @@ func (c *correlator) deletionNotice(d *view.DeletionNotice) event {
 	f := d.Fact
 	return event{
 		subject: subject{d.Policy, d.PolicyUID}, object: c.reference(f.Resource, f.Namespace, f.Name, f.UID),
-		kind: corev1.EventTypeNormal, reason: reasonNotice,
+		kind: corev1.EventTypeNormal, reason: reasonNotice, id: unforeseen(),
 		// How to keep it comes before what may be cut off, because names can be long.
 		note: fmt.Sprintf("Winnow deletes this object at %s at the earliest. %s (%s by %s; %s)", stamp(d.At), d.Keep, d.Reason, deleter(d), d.Demanded),
 	}
@@ -189,7 +190,7 @@ func (c *correlator) deletionNotice(d *view.DeletionNotice) event {
 func (c *correlator) deletionNotices(all []view.DeletionNotice) event {
 	first := &all[0]
 	namespace := first.Fact.Namespace
-	e := event{subject: subject{first.Policy, first.PolicyUID}, kind: corev1.EventTypeNormal, reason: reasonNotice}
+	e := event{subject: subject{first.Policy, first.PolicyUID}, kind: corev1.EventTypeNormal, reason: reasonNotice, id: unforeseen()}
 	by := gc.KindCleanupPolicy
 	if first.Policy.Namespace == "" {
 		by = gc.KindClusterCleanupPolicy
@@ -250,5 +251,9 @@ func deleter(d *view.DeletionNotice) string {
 	}
 	return fmt.Sprintf("rule %q of %s %q", d.Rule, kind, d.Policy.Name)
 }
+
+// unforeseen returns an id that nobody can foresee: whoever may create events could otherwise create one of the same name, and keep people
+// from being told.
+func unforeseen() string { return utilrand.String(16) }
 
 func stamp(t time.Time) string { return gc.WholeSecond(t).UTC().Format(time.RFC3339) }
