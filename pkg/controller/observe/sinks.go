@@ -62,7 +62,7 @@ func (o *Observer) reportObserving(resource string) func(context.Context, error)
 // explain adds to an error of a missing permission how to grant it. Resources that are never deleted need only the permissions of
 // artifacts/install.
 func (o *Observer) explain(resource string, err error) error {
-	if _, neverDeleted := o.dependencies[resource]; neverDeleted {
+	if _, neverDeleted := o.dependencies[resource]; neverDeleted || resource == kinds.UsageMarks {
 		return err
 	}
 	return withAdvice(err, resource, gc.GrantAdvice(resource))
