@@ -75,16 +75,8 @@ func (v *View) NoticesToGive(
 			return
 		}
 		byPolicy := map[*policy.Policy]*earliest{}
-		for rec := range ns.ToAnnounce {
-			if p := rec.Policy; p != nil && !pauses(p.UID) {
-				if byPolicy[p] == nil {
-					byPolicy[p] = &earliest{most: most}
-				}
-				byPolicy[p].add(rec)
-			}
-			if !v.Proceed(1, pause) {
-				return
-			}
+		if !v.toAnnounce(ns, pauses, most, byPolicy, pause) {
+			return
 		}
 		for _, rec := range share(byPolicy, most) {
 			if n, ok := v.deletionNotice(rec, now); ok {
@@ -95,6 +87,25 @@ func (v *View) NoticesToGive(
 			}
 		}
 	}
+}
+
+// toAnnounce finds the records of a namespace whose notice must be given, by their policies. It reports false if it must not go on after a
+// pause.
+func (v *View) toAnnounce(
+	ns *memory.Namespace, pauses func(of types.UID) bool, most int, out map[*policy.Policy]*earliest, pause func(struct{}) bool,
+) bool {
+	for rec := range ns.ToAnnounce {
+		if p := rec.Policy; p != nil && !pauses(p.UID) {
+			if out[p] == nil {
+				out[p] = &earliest{most: most}
+			}
+			out[p].add(rec)
+		}
+		if !v.Proceed(1, pause) {
+			return false
+		}
+	}
+	return true
 }
 
 // earliest has those of the added records that are due first, most of them, and perhaps more.
