@@ -9,6 +9,7 @@ explains how the fields work together.
 | [ResourceLifecycle](#resourcelifecycle) | `resourcelifecycles`, short name `rlc` |
 | [CleanupCandidate](#cleanupcandidate) | `cleanupcandidates`, short name `cand`; read only, computed for each request |
 | [CleanupRecord](#cleanuprecord) | `cleanuprecords`, short name `crec`; read only |
+| [CleanupCopy](#cleanupcopy) | `cleanupcopies`, short name `ccopy`; read only |
 | [CleanupReview](#cleanupreview) | `cleanupreviews`; create only, the answer is not stored |
 {{ range .SortedTypes }}{{ template "type" . }}{{ end -}}
 {{ end -}}

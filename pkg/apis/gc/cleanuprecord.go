@@ -66,6 +66,8 @@ type CleanupRecordStatus struct {
 	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it. It is empty if there was none, or if
 	// another replica led when it was approved.
 	ApprovedHold string
+	// CopyExpirationTime is until when Winnow keeps a copy of the object. It is empty if the rule keeps no copy.
+	CopyExpirationTime *metav1.MicroTime
 }
 
 // RecordObject identifies an object that is gone.

@@ -74,11 +74,13 @@ var neverNames = sets.New(
 	"cleanupcandidates", "cleanupcandidate", "cand",
 	"cleanupreviews", "cleanupreview",
 	"cleanuprecords", "cleanuprecord", "crec",
+	"cleanupcopies", "cleanupcopy", "ccopy",
 	"storedcleanuppolicies", "storedcleanuppolicy",
 	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 	"storedresourcelifecycles", "storedresourcelifecycle",
 	"usagemarks",
 	"recordchunks", "recordchunk",
+	"objectcopies", "objectcopy",
 ).Union(allOf(neverResources))
 
 func allOf(resources map[string]sets.Set[string]) sets.Set[string] {

@@ -40,6 +40,7 @@ func TestResourceRefusal(t *testing.T) {
 			"cleanupcandidates.gc.winnow.dev",
 			"resourcelifecycles.gc.winnow.dev", "storedcleanuppolicies.internal.gc.winnow.dev", "storedresourcelifecycles", "usagemarks",
 			"cleanuprecords", "crec", "recordchunks.internal.gc.winnow.dev",
+			"cleanupcopies", "ccopy", "objectcopies.internal.gc.winnow.dev",
 		},
 		`did you mean "workflows.argoproj.io"?`: {"workflows.v1alpha1.argoproj.io", "Workflows.argoproj.io", "workflows.argoproj.io "},
 		`did you mean "events"?`:                {"Event", "events.v1", "v1/events", "ev", "events.events.k8s.io", "events.v1.events.k8s.io"},

@@ -267,6 +267,8 @@ type CleanupRule struct {
 	WaitFor *WaitFor
 	// Notice is how long the deletion of an object is announced before; nil for no notice.
 	Notice *TTL
+	// KeepCopy is how long to keep a copy of each deleted object; nil for no copy.
+	KeepCopy *TTL
 }
 
 // WaitFor is what due objects wait for, and how long.

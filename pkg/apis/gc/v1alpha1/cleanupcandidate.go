@@ -88,6 +88,8 @@ type CleanupCandidateStatus struct {
 	//  - Refused: the API server, a webhook or an admission policy refused the request
 	//  - Contended: it changes faster than Winnow can decide
 	//  - Retrying: the last request failed, and Winnow tries again
+	//  - CopyTooLarge: its rule keeps copies, and its copy would be too large
+	//  - CopyQuotaExceeded: its rule keeps copies, and the copies of the namespace take all the room that they may
 	//
 	// If it is not a candidate:
 	//  - NoPolicy: no policy matches it, and no ceiling counts it

@@ -97,6 +97,11 @@ type CleanupRecordStatus struct {
 	// another replica led when it was approved.
 	// +optional
 	ApprovedHold string `json:"approvedHold,omitempty"`
+	// copyExpirationTime is until when Winnow keeps a copy of the object: the CleanupCopy of the same name. It is empty if the rule keeps no
+	// copy.
+	// +optional
+	// +k8s:opaqueType
+	CopyExpirationTime *metav1.MicroTime `json:"copyExpirationTime,omitempty"`
 }
 
 // RecordObject identifies an object that is gone.

@@ -39,7 +39,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(
 		SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{},
 		&ResourceLifecycle{}, &ResourceLifecycleList{}, &CleanupCandidate{}, &CleanupCandidateList{}, &CleanupReview{},
-		&CleanupRecord{}, &CleanupRecordList{},
+		&CleanupRecord{}, &CleanupRecordList{}, &CleanupCopy{}, &CleanupCopyList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
@@ -52,6 +52,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 		"ResourceLifecycle":    {"metadata.name"},
 		"CleanupCandidate":     {"metadata.name", "metadata.namespace", "object", "policy", "resource", "state"},
 		"CleanupRecord":        {"metadata.name", "metadata.namespace", "object", "policy", "resource", "since"},
+		"CleanupCopy":          {"metadata.name", "metadata.namespace", "object", "resource"},
 	} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
 			if slices.Contains(labels, label) {
