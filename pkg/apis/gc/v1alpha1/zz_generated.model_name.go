@@ -64,6 +64,21 @@ func (in CleanupCandidateStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupCopy) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupCopy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupCopyList) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupCopyList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupCopyStatus) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupCopyStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CleanupPolicy) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.CleanupPolicy"
 }

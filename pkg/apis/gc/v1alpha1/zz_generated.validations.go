@@ -1645,7 +1645,7 @@ func Validate_CleanupRule(
 		errs = append(errs, fn(fldPath.Child("waitFor"), obj.WaitFor, oldVal, oldObj != nil)...)
 	}
 
-	{ // field CleanupRule.Notice
+	{ // field CleanupRule.KeepCopy
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *TTL,
@@ -1671,9 +1671,9 @@ func Validate_CleanupRule(
 		}
 		oldVal := safe.Field(oldObj,
 			func(oldObj *CleanupRule) *TTL {
-				return oldObj.Notice
+				return oldObj.KeepCopy
 			})
-		errs = append(errs, fn(fldPath.Child("notice"), obj.Notice, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("keepCopy"), obj.KeepCopy, oldVal, oldObj != nil)...)
 	}
 
 	return errs

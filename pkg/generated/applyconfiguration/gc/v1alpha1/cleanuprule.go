@@ -68,13 +68,12 @@ type CleanupRuleApplyConfiguration struct {
 	// several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and
 	// activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
 	WaitFor *WaitForApplyConfiguration `json:"waitFor,omitempty"`
-	// notice is how long before its deletion an object is announced: a duration of one second to 30 days, for example "1d". The
-	// announcement is an Event, which says when the object goes at the earliest, which policy and rule want that, and how to keep the object.
-	// The API server keeps Events for an hour by default; `kubectl get cand --field-selector state=Notified` lists what was announced.
-	// Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object that exceeds a limit by count is given notice
-	// when it does. If several policies match an object, or a guardrail sets minNotice, the longest notice applies. It does not delay
-	// activeDeadline, ceilings and maxTTL, and cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
-	Notice *gcv1alpha1.TTL `json:"notice,omitempty"`
+	// keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for this time after the deletion, for
+	// example "7d". "kubectl winnow restore" creates the object again. Winnow stores the copy before it deletes the object. If
+	// the copy is too large, or the copies of the namespace take too much room, Winnow keeps the object (CopyTooLarge,
+	// CopyQuotaExceeded). The rule must name its resources. What Kubernetes deletes along with an object is not copied. If
+	// several policies match an object, the longest time applies.
+	KeepCopy *gcv1alpha1.TTL `json:"keepCopy,omitempty"`
 }
 
 // CleanupRuleApplyConfiguration constructs a declarative configuration of the CleanupRule type for use with
@@ -194,10 +193,10 @@ func (b *CleanupRuleApplyConfiguration) WithWaitFor(value *WaitForApplyConfigura
 	return b
 }
 
-// WithNotice sets the Notice field in the declarative configuration to the given value
+// WithKeepCopy sets the KeepCopy field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Notice field is set to the value of the last call.
-func (b *CleanupRuleApplyConfiguration) WithNotice(value gcv1alpha1.TTL) *CleanupRuleApplyConfiguration {
-	b.Notice = &value
+// If called multiple times, the KeepCopy field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithKeepCopy(value gcv1alpha1.TTL) *CleanupRuleApplyConfiguration {
+	b.KeepCopy = &value
 	return b
 }

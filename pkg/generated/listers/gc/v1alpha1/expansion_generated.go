@@ -13,6 +13,14 @@ type CleanupCandidateListerExpansion interface{}
 // CleanupCandidateNamespaceLister.
 type CleanupCandidateNamespaceListerExpansion interface{}
 
+// CleanupCopyListerExpansion allows custom methods to be added to
+// CleanupCopyLister.
+type CleanupCopyListerExpansion interface{}
+
+// CleanupCopyNamespaceListerExpansion allows custom methods to be added to
+// CleanupCopyNamespaceLister.
+type CleanupCopyNamespaceListerExpansion interface{}
+
 // CleanupPolicyListerExpansion allows custom methods to be added to
 // CleanupPolicyLister.
 type CleanupPolicyListerExpansion interface{}

@@ -16,6 +16,7 @@ import (
 type GcV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	CleanupCandidatesGetter
+	CleanupCopiesGetter
 	CleanupPoliciesGetter
 	CleanupRecordsGetter
 	CleanupReviewsGetter
@@ -30,6 +31,10 @@ type GcV1alpha1Client struct {
 
 func (c *GcV1alpha1Client) CleanupCandidates(namespace string) CleanupCandidateInterface {
 	return newCleanupCandidates(c, namespace)
+}
+
+func (c *GcV1alpha1Client) CleanupCopies(namespace string) CleanupCopyInterface {
+	return newCleanupCopies(c, namespace)
 }
 
 func (c *GcV1alpha1Client) CleanupPolicies(namespace string) CleanupPolicyInterface {

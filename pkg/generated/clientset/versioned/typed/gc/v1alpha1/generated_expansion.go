@@ -7,6 +7,8 @@ package v1alpha1
 
 type CleanupCandidateExpansion interface{}
 
+type CleanupCopyExpansion interface{}
+
 type CleanupPolicyExpansion interface{}
 
 type CleanupRecordExpansion interface{}

@@ -19,6 +19,10 @@ func (c *FakeGcV1alpha1) CleanupCandidates(namespace string) v1alpha1.CleanupCan
 	return newFakeCleanupCandidates(c, namespace)
 }
 
+func (c *FakeGcV1alpha1) CleanupCopies(namespace string) v1alpha1.CleanupCopyInterface {
+	return newFakeCleanupCopies(c, namespace)
+}
+
 func (c *FakeGcV1alpha1) CleanupPolicies(namespace string) v1alpha1.CleanupPolicyInterface {
 	return newFakeCleanupPolicies(c, namespace)
 }
