@@ -7,7 +7,7 @@ package storage
 
 import _ "embed"
 
-// CRDs defines the custom resources that hold policies, lifecycles, usage marks and records, as a YAML stream.
+// CRDs defines the custom resources that hold policies, lifecycles, usage marks, records and copies, as a YAML stream.
 //
 //go:embed crds.yaml
 var CRDs []byte

@@ -67,7 +67,7 @@ func (s *Server) install(ctx context.Context) error {
 	_, _, err = s.cluster.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout", readyTimeout.String(),
 		"crd/storedcleanuppolicies.internal.gc.winnow.dev", "crd/storedclustercleanuppolicies.internal.gc.winnow.dev",
 		"crd/storedresourcelifecycles.internal.gc.winnow.dev", "crd/usagemarks.internal.gc.winnow.dev",
-		"crd/recordchunks.internal.gc.winnow.dev")
+		"crd/recordchunks.internal.gc.winnow.dev", "crd/objectcopies.internal.gc.winnow.dev")
 	return err
 }
 

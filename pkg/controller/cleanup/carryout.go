@@ -10,41 +10,18 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 )
 
-// carryOut sends the DELETE or PATCH of an order, after a GET if the order asks for one, and passes the outcome to the tracker. The end of
-// ctx does not cancel requests in flight, because their outcome would be unknown.
+// carryOut sends the DELETE or PATCH of an order, after what it needs first, and passes the outcome to the tracker. The end of ctx does not
+// cancel requests in flight, because their outcome would be unknown.
 func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answer {
 	requests := context.WithoutCancel(ctx)
-	if order.Reread {
-		read, err := l.deleter.Read(requests, order)
-		switch {
-		case err != nil:
-			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: err.Error()}})
-		case read == nil:
-			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound, NotSent: true}})
-		}
-		renewed, ok := l.tracker.Retake(order, read, l.clock.Now())
-		if !ok {
-			return l.release(order)
-		}
-		order = renewed
-	}
-	if gc.TriggerOf(order.After).Unreferenced {
-		if keep := l.mayBeUsed(ctx, order); ctx.Err() != nil {
-			return l.release(order)
-		} else if keep != "" {
-			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: keep}})
-		}
-		renewed, ok := l.tracker.Renew(order, l.clock.Now()) // Something may have begun to refer to it after the lists.
-		if !ok {
-			return l.release(order)
-		}
-		order = renewed
+	order, ended := l.prepare(ctx, order)
+	if ended != nil {
+		return *ended
 	}
 	if order.Lapsed(l.clock.Now()) { // The tracker took long to return the order.
 		return l.release(order)
@@ -58,15 +35,6 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 		requests.WithLabelValues(order.Fact.Resource, answer.Outcome.String()).Inc()
 	}
 	return l.finish(ctx, order, answer)
-}
-
-// mayBeUsed returns why the object of an order may be in use by now; empty if it is not.
-func (l *loop) mayBeUsed(ctx context.Context, order *deletion.Order) string {
-	by, err := l.usage.InUse(ctx, order.Fact.Resource, order.Fact.Namespace, order.Fact.Name)
-	if err != nil {
-		return "it is not known whether anything refers to it: " + err.Error()
-	}
-	return by
 }
 
 // release gives back an order for which no DELETE was sent.
@@ -104,7 +72,7 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 			"delay", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case deletion.NotFound, deletion.Conflict, deletion.Released:
 		logger.V(2).Info(not, "outcome", answer.Outcome.String(), "detail", answer.Detail)
-	case deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
+	case deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown, deletion.CopyTooLarge, deletion.CopyQuotaExceeded:
 		logger.Info(not, "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	}
 	return answer

@@ -97,7 +97,6 @@ func TestCarryOutHeedsUntil(t *testing.T) {
 
 // TestCarryOutReadsFirst: an order with Reread is carried out for the version that was read, if that must still be deleted.
 func TestCarryOutReadsFirst(t *testing.T) {
-	const getA = "GET " + jobsPath + "a"
 	for name, c := range map[string]struct {
 		change  func(w *world)
 		outcome deletion.Outcome
@@ -178,6 +177,10 @@ func (f fixedAnswer) Delete(context.Context, *deletion.Order) deleter.Answer {
 
 func (f fixedAnswer) Read(_ context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
 	return o.Fact, nil
+}
+
+func (f fixedAnswer) ReadWhole(_ context.Context, o *deletion.Order) (*lifecycle.Fact, []byte, error) {
+	return o.Fact, nil, nil
 }
 
 // TestCarryOutIsNotCutOff: the outcome of a request that is cut off would be unknown, so the request is completed.

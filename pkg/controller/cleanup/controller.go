@@ -36,6 +36,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/observe/discovery"
 	"github.com/winnow-dev/winnow/pkg/controller/observe/rights"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/write/copies"
 	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/write/marks"
 	"github.com/winnow-dev/winnow/pkg/controller/write/notify"
@@ -74,13 +75,17 @@ type Config struct {
 	// RecordRetention is how long the records of deleted objects are kept, and RecordsPerNamespace how many of a namespace; 0 for none.
 	RecordRetention     time.Duration
 	RecordsPerNamespace int
-	LeaderElection      componentbaseconfig.LeaderElectionConfiguration
+	// CopiesPerNamespace is how many copies of deleted objects are kept in a namespace, and CopyBytesPerNamespace how much room they take at
+	// most.
+	CopiesPerNamespace    int
+	CopyBytesPerNamespace int64
+	LeaderElection        componentbaseconfig.LeaderElectionConfiguration
 	// FirstLists is called when the lists that fill the memory begin and end; see observe.Config.
 	FirstLists func(underWay bool)
 }
 
-// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status and marks. Every replica
-// writes the records of what it deleted.
+// Controller observes objects and decides for them on every replica. Only the leader deletes, and writes status, marks and copies. Every
+// replica writes the records of what it deleted.
 type Controller struct {
 	loop
 	config   Config
@@ -94,6 +99,8 @@ type Controller struct {
 	marks    *marks.Writer
 	records  *records.Writer
 	history  *records.Reader
+	copies   *copies.Writer
+	copied   *copies.Reader
 	rights   *rights.Asker
 	forecast *forecast.Forecaster
 	leading  atomic.Bool
@@ -153,10 +160,12 @@ func New(c Config) (*Controller, error) {
 		Doubt: out.doubtClocks, Namespaces: out.namespacesFrom,
 	}
 	out.records, out.history = records.NewWriter(kept), &records.Reader{Config: kept}
+	out.newCopies(objects, dating)
 	out.loop = loop{
 		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now, out.rights),
 		limit: deleter.NewLimit(c.ConcurrentDeletions), relist: out.observer.Relist, gone: out.tellGone, record: out.records.Add,
-		usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
+		copies: out.copies,
+		usage:  &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
 	}
 	out.marks = marks.NewWriter(t, objects, now)
 	out.forecast = forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now})
@@ -345,7 +354,7 @@ func (c *Controller) keepUp(ctx context.Context) {
 	}
 }
 
-// lead deletes, writes status and marks, and removes old records, until ctx ends. It runs only on the leader.
+// lead deletes, writes status and marks, and removes old records and copies, until ctx ends. It runs only on the leader.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.DoubtMarks(c.clock.Now())
@@ -363,6 +372,8 @@ func (c *Controller) lead(ctx context.Context) {
 	writing.Go(func() { c.marks.Run(ctx) })
 	writing.Go(func() { c.confirmMarks(ctx) })
 	writing.Go(func() { c.records.Remove(ctx) })
+	c.copies.Forget()
+	writing.Go(func() { c.copies.Remove(ctx) })
 	c.dispatch(ctx)
 	writing.Wait()
 }

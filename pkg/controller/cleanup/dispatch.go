@@ -41,6 +41,7 @@ type loop struct {
 	reader  consistentReader
 	deleter sender
 	usage   usageReader
+	copies  copier
 	limit   *deleter.Limit
 	// relist has policies and namespaces listed again.
 	relist func()

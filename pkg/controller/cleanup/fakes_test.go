@@ -350,3 +350,8 @@ func (f *fakeDeleter) Read(_ context.Context, o *deletion.Order) (*lifecycle.Fac
 	}
 	return o.Fact, nil
 }
+
+func (f *fakeDeleter) ReadWhole(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, []byte, error) {
+	fact, err := f.Read(ctx, o)
+	return fact, []byte("{}"), err
+}

@@ -97,4 +97,15 @@ type sender interface {
 	Delete(ctx context.Context, o *deletion.Order) deleter.Answer
 	// Read returns the newest state of an object; nil if there is no object with this name and UID.
 	Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, error)
+	// ReadWhole is like Read, and also returns the object in JSON.
+	ReadWhole(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, []byte, error)
+}
+
+// copier stores copies of objects before they are deleted.
+type copier interface {
+	// Enter waits until an object may be read and copied. The caller must call leave, unless ctx has ended.
+	Enter(ctx context.Context) (leave func(), err error)
+	// Keep stores the object of an order in the state that was read, and returns until when the copy is kept. A refusal says how the order
+	// ends.
+	Keep(ctx context.Context, o *deletion.Order, object []byte) (until time.Time, refused *deletion.Result)
 }

@@ -51,6 +51,10 @@ func (d *recordedDeletes) Read(_ context.Context, o *deletion.Order) (*lifecycle
 	return o.Fact, nil
 }
 
+func (d *recordedDeletes) ReadWhole(_ context.Context, o *deletion.Order) (*lifecycle.Fact, []byte, error) {
+	return o.Fact, []byte("{}"), nil
+}
+
 // newUnusedWorld returns a world in which nothing refers to a ConfigMap, and a policy that deletes it for that.
 func newUnusedWorld(t *testing.T, answer func(context.Context) (string, error)) (*world, *usageAnswers, *recordedDeletes) {
 	t.Helper()

@@ -104,6 +104,11 @@ var (
 		"Writes that store or remove CleanupRecords, many at once. There was a conflict if the stored object or its namespace had changed "+
 			"in the meantime.",
 		result("ok", "conflict", "failed"))
+	// CopyWrites counts the writes of copies.
+	CopyWrites = counterVec("winnow_copy_writes_total",
+		"Writes that store a copy of an object before its deletion, or remove one. There was a conflict if another replica had stored one, or "+
+			"the namespace had gone.",
+		result("ok", "conflict", "failed"))
 )
 
 // The values of the labels type and result of notifications.

@@ -106,7 +106,7 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	if err := policyStore(t, winnow).ReadinessCheck(); err == nil || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("not installed: got %v", err)
 	}
-	if err := CheckHost(t.Context(), admin); err == nil || strings.Count(err.Error(), " is missing") != 7 ||
+	if err := CheckHost(t.Context(), admin); err == nil || strings.Count(err.Error(), " is missing") != 8 ||
 		!strings.Contains(err.Error(), installCommand) {
 		t.Errorf("the check of what is not installed: got %v", err)
 	}

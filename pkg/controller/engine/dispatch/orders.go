@@ -73,11 +73,12 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 		Rule: r.RuleName(), ApprovedHold: rec.ApprovedHold(),
 		Account: disp.Account(r.Policy), Propagation: r.Propagation, Due: d.At,
 		Until:      disp.Fresh.Until(),
+		KeepCopy:   effective.KeepCopy(),
 		Conditions: rec.NS.Conditions[rec.Resource],
 		Reread:     rec.Extra != nil && rec.Extra.Retry.NeedsGet(rec.ResourceVersion),
 	}
 	if d.Action == policy.SetDeadline {
-		order.Deadline, order.Due = &d.Deadline, time.Time{}
+		order.Deadline, order.Due, order.KeepCopy = &d.Deadline, time.Time{}, 0
 	}
 	return order, true
 }
@@ -153,7 +154,8 @@ func RecordResult(rec *memory.Record, o *deletion.Order, result deletion.Result,
 	case deletion.Released:
 	case deletion.NotFound:
 		rec.Extra.NotFound = true
-	case deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
+	case deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown,
+		deletion.CopyTooLarge, deletion.CopyQuotaExceeded:
 		rec.Extra.Retry.Failed(result, o.Fact.ResourceVersion, rec.ResourceVersion, now)
 	}
 }

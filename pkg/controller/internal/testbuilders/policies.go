@@ -118,6 +118,12 @@ func (b *RuleBuilder) If(expression string) *RuleBuilder {
 	return b
 }
 
+// KeepCopy keeps copies of deleted objects for a time.
+func (b *RuleBuilder) KeepCopy(d gc.TTL) *RuleBuilder {
+	b.rule.KeepCopy = &d
+	return b
+}
+
 // WaitFor makes due objects wait until an expression is true.
 func (b *RuleBuilder) WaitFor(expression string, atMost gc.TTL, onTimeout gc.WaitTimeoutPolicy) *RuleBuilder {
 	b.rule.WaitFor = &gc.WaitFor{Expression: expression, AtMost: &atMost, OnTimeout: onTimeout}

@@ -47,6 +47,11 @@ type Order struct {
 	Due time.Time
 	// Until is when the order lapses: from then on policies and namespaces in memory are no longer known to be fresh.
 	Until time.Time
+	// KeepCopy is set if a copy of the object must be stored before the DELETE: for how long it must be kept.
+	KeepCopy time.Duration
+	// CopyUntil is until when the copy is kept that was stored for this order; zero if none was. Package cleanup sets it before it sends
+	// the DELETE.
+	CopyUntil time.Time
 	// Conditions must be evaluated whenever the object is read again; nil if there are none.
 	Conditions *lifecycle.Conditions
 	// Reread is set if the object must be read, and decided on again, before the DELETE.
@@ -77,14 +82,20 @@ const (
 	Refused
 	// Unknown: there was no answer, and the object may or may not have been deleted.
 	Unknown
+	// CopyTooLarge: the copy that must be stored before the DELETE would be too large.
+	CopyTooLarge
+	// CopyQuotaExceeded: there is no room for this copy.
+	CopyQuotaExceeded
 	// Released: the order was given back without a DELETE, because the object must not be deleted now.
 	Released
 )
 
 // Outcomes are all outcomes.
-var Outcomes = []Outcome{Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown, Released}
+var Outcomes = []Outcome{Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown, CopyTooLarge, CopyQuotaExceeded, Released}
 
-var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "RetryLater", "Unauthorized", "Refused", "Unknown", "Released"}
+var outcomeNames = [...]string{
+	"Accepted", "NotFound", "Conflict", "RetryLater", "Unauthorized", "Refused", "Unknown", "CopyTooLarge", "CopyQuotaExceeded", "Released",
+}
 
 func (o Outcome) String() string { return outcomeNames[o] }
 

@@ -64,6 +64,9 @@ func TestRetry(t *testing.T) {
 		"refused":                        {Result{Outcome: Refused}, 5, 1, policy.ReasonRefused, time.Second, false, false},
 		"refused four times":             {Result{Outcome: Refused}, 5, 4, policy.ReasonRefused, 8 * time.Second, false, false},
 		"refused for days":               {Result{Outcome: Refused}, 5, 1000, policy.ReasonRefused, 5 * time.Minute, false, false},
+		"the copy is too large":          {Result{Outcome: CopyTooLarge}, 5, 1, policy.ReasonCopyTooLarge, time.Minute, false, true},
+		"there is no room for the copy":  {Result{Outcome: CopyQuotaExceeded}, 5, 1, policy.ReasonCopyQuotaExceeded, time.Minute, false, false},
+		"there is no room for days":      {Result{Outcome: CopyQuotaExceeded}, 5, 1000, policy.ReasonCopyQuotaExceeded, 5 * time.Minute, false, false},
 		"no answer":                      {Result{Outcome: Unknown}, 5, 1, policy.ReasonRetrying, time.Second, true, false},
 		"no answer three times in a row": {Result{Outcome: Unknown}, 5, 3, policy.ReasonRetrying, 4 * time.Second, true, false},
 	} {

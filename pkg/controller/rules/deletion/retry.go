@@ -20,8 +20,10 @@ const (
 	contendedPause = time.Minute
 	// unauthorizedPause is how long to wait after a permission was missing.
 	unauthorizedPause = 30 * time.Second
-	backoffFirst      = time.Second
-	backoffMost       = 5 * time.Minute
+	// copyPause is the first pause after a copy could not be kept. Each attempt reads the whole object.
+	copyPause    = time.Minute
+	backoffFirst = time.Second
+	backoffMost  = 5 * time.Minute
 )
 
 // Retry says when the next DELETE of an object may be sent after earlier ones failed. The zero value is for an object without failures.
@@ -71,6 +73,13 @@ func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 		r.failures++
 		r.reread = true
 		pause(policy.ReasonRetrying, backoff(r.failures))
+	case CopyTooLarge:
+		r.failures++
+		pause(policy.ReasonCopyTooLarge, max(copyPause, backoff(r.failures)))
+		r.untilNewer = true
+	case CopyQuotaExceeded:
+		r.failures++
+		pause(policy.ReasonCopyQuotaExceeded, max(copyPause, backoff(r.failures)))
 	}
 }
 

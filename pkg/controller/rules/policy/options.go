@@ -5,6 +5,8 @@ package policy
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
@@ -18,6 +20,8 @@ type options struct {
 	withOwner bool
 	// managedElsewhere is Delete only if all matches say so.
 	managedElsewhere gc.ManagedElsewherePolicy
+	// keepCopy is the longest time for which a match keeps copies; zero for no copy.
+	keepCopy time.Duration
 }
 
 // defaultOptions are for an object without matches.
@@ -26,15 +30,41 @@ var defaultOptions = options{trigger: &afterFinished, withOwner: true, managedEl
 // compileOptions returns the choices of a rule, or an error if a word has a meaning only for another version. A field may be empty: rules
 // are an atomic list, so a default that the API server filled in would show up as a difference when you apply the policy.
 func compileOptions(r *gc.CleanupRule) (options, error) {
+	keepCopy, err := compileKeepCopy(r)
 	return options{
 			trigger:          triggerOf(r.After),
 			withOwner:        r.Dependents != gc.DependentsAfterOwnerFinished,
 			managedElsewhere: r.ManagedElsewhere,
+			keepCopy:         keepCopy,
 		}, errors.Join(
+			err,
 			oneOf("after", r.After, append([]gc.After{""}, gc.Afters()...)...),
 			oneOf("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
 			oneOf("managedElsewhere", r.ManagedElsewhere, "", gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete),
 		)
+}
+
+// compileKeepCopy returns for how long a rule keeps copies, or an error if validation would refuse it: what cannot be copied must not be
+// deleted as if nobody had asked for a copy.
+func compileKeepCopy(r *gc.CleanupRule) (time.Duration, error) {
+	if r.KeepCopy == nil {
+		return 0, nil
+	}
+	d, err := gc.ParseDuration(string(*r.KeepCopy))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("keepCopy: %w", err)
+	case d <= 0:
+		return 0, errors.New("keepCopy: is zero")
+	case len(r.Resources) == 0:
+		return 0, errors.New("keepCopy: resources is missing")
+	}
+	for _, resource := range r.Resources {
+		if why := gc.CopyRefusal(resource); why != "" {
+			return 0, fmt.Errorf("keepCopy: %.64q %s", resource, why)
+		}
+	}
+	return d, nil
 }
 
 // add adds the choices of another match.
@@ -46,4 +76,8 @@ func (o *options) add(other *options) {
 	if other.managedElsewhere != gc.ManagedElsewhereDelete {
 		o.managedElsewhere = other.managedElsewhere
 	}
+	o.keepCopy = max(o.keepCopy, other.keepCopy)
 }
+
+// KeepCopy returns how long a copy of the object must be kept after its deletion; zero if none is kept.
+func (e *Effective) KeepCopy() time.Duration { return e.keepCopy }

@@ -48,6 +48,8 @@ const (
 	ReasonRefused                 Reason = "Refused"
 	ReasonContended               Reason = "Contended"
 	ReasonRetrying                Reason = "Retrying"
+	ReasonCopyTooLarge            Reason = "CopyTooLarge"
+	ReasonCopyQuotaExceeded       Reason = "CopyQuotaExceeded"
 	ReasonActiveDeadline          Reason = "ActiveDeadline"
 	ReasonActiveDeadlineWithdrawn Reason = "ActiveDeadlineWithdrawn"
 )
@@ -103,6 +105,8 @@ var described = []struct {
 	{ReasonRefused, "The API server refused the request"},
 	{ReasonContended, "It changes too often"},
 	{ReasonRetrying, "The last request failed, and is tried again"},
+	{ReasonCopyTooLarge, "Its rule keeps copies, and its copy would be too large"},
+	{ReasonCopyQuotaExceeded, "Its rule keeps copies, and there is no room for its copy"},
 	{ReasonActiveDeadline, "It gets a deadline"},
 	{ReasonActiveDeadlineWithdrawn, "It loses the deadline that Winnow has set"},
 }

@@ -19,14 +19,11 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
@@ -117,63 +114,6 @@ func comment(o *deletion.Order) string {
 		return "ceiling=" + name
 	}
 	return fmt.Sprintf("policy=%s; rule=%s", name, o.Rule)
-}
-
-// Read gets the newest state of the object of an order. It returns nil without an error if there is no object with this name and UID.
-func (d *Deleter) Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
-	read, err := factOf(o, d.request(http.MethodGet, o).Do(ctx))
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil || read.UID != o.Fact.UID {
-		return nil, err
-	}
-	return read, nil
-}
-
-// factOf returns the fact of an object that was read for an order, with the results of its match conditions.
-func factOf(o *deletion.Order, result rest.Result) (*lifecycle.Fact, error) {
-	object, content := o.Kind.New(), map[string]any(nil)
-	if acceptFor(o) == "" {
-		if err := result.Into(object); err != nil {
-			return nil, err
-		}
-	} else {
-		raw, err := result.Raw()
-		if err != nil {
-			return nil, err
-		}
-		if err := errors.Join(json.Unmarshal(raw, &content), json.Unmarshal(raw, object)); err != nil {
-			return nil, err
-		}
-		if content == nil {
-			return nil, errors.New("the answer has no object")
-		}
-		content["apiVersion"], content["kind"] = o.Kind.GroupVersionKind.ToAPIVersionAndKind()
-	}
-	f, err := o.Kind.Fact(object)
-	if err == nil {
-		f.Conditions = o.Conditions.Evaluate(content)
-	}
-	return f, err
-}
-
-// metadataAlone asks for the metadata of an object, without the data of a Secret for example.
-const metadataAlone = runtime.ContentTypeJSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-
-// acceptFor returns the content type in which an object is read; empty for the client's content type. Match conditions are evaluated over
-// JSON.
-func acceptFor(o *deletion.Order) string {
-	_, bare := o.Kind.New().(*metav1.PartialObjectMetadata)
-	switch {
-	case bare && (o.Conditions == nil || o.Conditions.ReadMetadata()):
-		return metadataAlone
-	case o.Conditions != nil:
-		return runtime.ContentTypeJSON
-	}
-	return ""
 }
 
 // request returns a request for the object of an order, without retries: the engine decides when to try again. It is sent as the account

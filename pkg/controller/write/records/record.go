@@ -33,7 +33,7 @@ func newRecord(o *deletion.Order, at time.Time) record {
 		},
 		After: v1alpha1.After(o.After), Since: microTime(o.Since), Outcome: v1alpha1.Outcome(f.Outcome), Reason: string(o.Reason),
 		DueTime: microTime(o.Due), DeletionTime: *microTime(at), PropagationPolicy: o.Propagation,
-		ServiceAccountName: o.Account, ApprovedHold: o.ApprovedHold,
+		ServiceAccountName: o.Account, ApprovedHold: o.ApprovedHold, CopyExpirationTime: microTime(o.CopyUntil),
 	}
 	if o.Policy.Namespace == "" {
 		r.Policy.Kind = gc.KindClusterCleanupPolicy

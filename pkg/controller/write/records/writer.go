@@ -124,6 +124,9 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 }
 
+// Budget is the budget of all writes of records.
+func (w *Writer) Budget() *rate.Limiter { return w.limit }
+
 // Flush writes all records at once, after Run has returned, even if ctx has ended. What cannot be written in time is lost.
 func (w *Writer) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), FlushTimeout)

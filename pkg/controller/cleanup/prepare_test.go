@@ -1,0 +1,227 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/write/deleter"
+)
+
+const getA = "GET " + jobsPath + "a"
+
+// keeping is a tracker whose orders keep copies for a time. No rule can ask for copies of Jobs, so the loop is told that one does.
+type keeping struct {
+	orders
+	first, later time.Duration // later is that of orders that replace another one
+}
+
+func (k *keeping) of(o *deletion.Order, ok bool, d time.Duration) (*deletion.Order, bool) {
+	if ok {
+		o.KeepCopy = d
+	}
+	return o, ok
+}
+
+func (k *keeping) Take(now time.Time) (*deletion.Order, bool) {
+	o, ok := k.orders.Take(now)
+	return k.of(o, ok, k.first)
+}
+
+func (k *keeping) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool) {
+	renewed, ok := k.orders.Retake(o, read, now)
+	return k.of(renewed, ok, k.first)
+}
+
+func (k *keeping) Renew(o *deletion.Order, now time.Time) (*deletion.Order, bool) {
+	renewed, ok := k.orders.Renew(o, now)
+	return k.of(renewed, ok, k.later)
+}
+
+// wholeReader reads Jobs whole, which the Deleter refuses.
+type wholeReader struct{ *deleter.Deleter }
+
+func (r wholeReader) ReadWhole(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, []byte, error) {
+	f, err := r.Read(ctx, o)
+	if f == nil || err != nil {
+		return nil, nil, err
+	}
+	return f, fmt.Appendf(nil, "version %d", f.ResourceVersion), nil
+}
+
+// copyWorld is a world in which copies are kept.
+type copyWorld struct {
+	*world
+	keeping
+	kept    []string
+	refused *deletion.Result
+	while   func() // is called while a copy is stored
+	left    int    // how many copies have been left
+	entered int
+}
+
+// Enter implements copier.
+func (w *copyWorld) Enter(ctx context.Context) (func(), error) {
+	w.entered++
+	return func() { w.left++ }, ctx.Err()
+}
+
+// Keep implements copier.
+func (w *copyWorld) Keep(_ context.Context, o *deletion.Order, object []byte) (time.Time, *deletion.Result) {
+	if w.requests(deleteA) > 0 {
+		w.Error("the DELETE was sent before the copy was stored")
+	}
+	if want := fmt.Sprintf("version %d", o.Fact.ResourceVersion); string(object) != want {
+		w.Errorf("the copy for version %d is of %s", o.Fact.ResourceVersion, object)
+	}
+	if w.while != nil {
+		w.while()
+	}
+	if w.refused != nil {
+		return time.Time{}, w.refused
+	}
+	w.kept = append(w.kept, string(object))
+	return w.time.Now().Add(o.KeepCopy), nil
+}
+
+func newCopyWorld(t *testing.T) *copyWorld {
+	w := &copyWorld{world: newWorld(t)}
+	const week = 7 * 24 * time.Hour
+	w.keeping = keeping{orders: w.world.loop.tracker, first: week, later: week}
+	w.loop.tracker, w.loop.copies = &w.keeping, w
+	d, ok := w.loop.deleter.(*deleter.Deleter)
+	if !ok {
+		t.Fatal("the world has another deleter")
+	}
+	w.loop.deleter = wholeReader{d}
+	w.job("a")
+	w.confirmFresh()
+	return w
+}
+
+// take takes the order for Job a.
+func (w *copyWorld) take() *deletion.Order {
+	w.Helper()
+	order, ok := w.keeping.Take(w.time.Now())
+	if !ok {
+		w.Fatal("there is nothing to take")
+	}
+	return order
+}
+
+// changed makes Job a newer, as the server and the watch have it.
+func (w *copyWorld) changed(version string) {
+	w.do(func() { w.jobs["a"].ResourceVersion = version })
+	f, err := lifecycle.FromJob(w.jobs["a"])
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.world.tracker.Upsert(facts.Compress(f), w.time.Now())
+}
+
+// TestCopyFirst: a DELETE is sent only for the state of which a copy is stored, and after it was stored.
+func TestCopyFirst(t *testing.T) {
+	full := &deletion.Result{Outcome: deletion.CopyQuotaExceeded, NotSent: true, Detail: "full"}
+	large := &deletion.Result{Outcome: deletion.CopyTooLarge, NotSent: true, Detail: "large"}
+	for name, c := range map[string]struct {
+		change  func(w *copyWorld)
+		outcome deletion.Outcome
+		sent    int
+		kept    []string
+	}{
+		"stored": {func(*copyWorld) {}, deletion.Accepted, 1, []string{"version 1"}},
+		"a newer state is read": {func(w *copyWorld) {
+			w.jobs["a"].ResourceVersion = "2"
+		}, deletion.Accepted, 1, []string{"version 2"}},
+		"there is no room": {func(w *copyWorld) { w.refused = full }, deletion.CopyQuotaExceeded, 0, nil},
+		"it is too large":  {func(w *copyWorld) { w.refused = large }, deletion.CopyTooLarge, 0, nil},
+		"it cannot be read": {func(w *copyWorld) {
+			w.on(getA, func() int { return http.StatusForbidden })
+		}, deletion.Unknown, 0, nil},
+		"it is gone":                           {func(w *copyWorld) { delete(w.jobs, "a") }, deletion.NotFound, 0, nil},
+		"it changes while the copy is stored":  {func(w *copyWorld) { w.while = func() { w.changed("2") } }, deletion.Released, 0, []string{"version 1"}},
+		"it changes after the copy was stored": {func(w *copyWorld) { w.on(deleteA, func() int { return http.StatusConflict }) }, deletion.Conflict, 1, []string{"version 1"}},
+		"it is kept by then": {func(w *copyWorld) {
+			w.while = func() {
+				w.world.tracker.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, "2"), w.time.Now())
+			}
+		}, deletion.Released, 0, []string{"version 1"}},
+		"the reading lapses meanwhile": {func(w *copyWorld) { w.while = func() { w.time.Step(freshness.For) } }, deletion.Released, 0, []string{"version 1"}},
+		"copies must be kept for longer by then": {func(w *copyWorld) {
+			w.later = 2 * w.first
+		}, deletion.Released, 0, []string{"version 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCopyWorld(t)
+			order := w.take()
+			c.change(w)
+			if got := w.carryOut(t.Context(), order); got.Outcome != c.outcome || got.NotSent != (c.sent == 0) {
+				t.Errorf("got %+v", got)
+			}
+			if n := w.requests(deleteA); n != c.sent || !slices.Equal(w.kept, c.kept) {
+				t.Errorf("%d requests after copies of %q", n, w.kept)
+			}
+			if w.left != 1 || w.entered != 1 {
+				t.Errorf("entered %d times, and left %d times", w.entered, w.left)
+			}
+		})
+	}
+}
+
+// TestCopyAfterConflict: what was copied and then not deleted is copied again in its newer state.
+func TestCopyAfterConflict(t *testing.T) {
+	w := newCopyWorld(t)
+	job := w.jobs["a"]
+	w.while = func() {
+		w.do(func() { w.jobs["a"].ResourceVersion = "2" }) // The watch is late.
+		w.on(deleteA, func() int { return http.StatusConflict })
+	}
+	if got := w.carryOut(t.Context(), w.take()); got.Outcome != deletion.Conflict {
+		t.Fatalf("got %+v", got)
+	}
+	w.while = nil
+	w.do(func() { w.jobs["a"], w.seen, w.before = job, nil, map[string]func() int{} })
+	w.changed("2")
+	if got := w.carryOut(t.Context(), w.take()); got.Outcome != deletion.Accepted || !slices.Equal(w.kept, []string{"version 1", "version 2"}) {
+		t.Errorf("got %+v, copies of %q", got, w.kept)
+	}
+}
+
+// TestRecordsSayUntilWhenCopiesAreKept: the order of a deletion says it.
+func TestRecordsSayUntilWhenCopiesAreKept(t *testing.T) {
+	w := newCopyWorld(t)
+	var until time.Time
+	w.loop.record = func(o *deletion.Order, _ time.Time, _ bool) { until = o.CopyUntil }
+	w.carryOut(t.Context(), w.take())
+	if want := w.time.Now().Add(w.first); !until.Equal(want) {
+		t.Errorf("got %s, want %s", until, want)
+	}
+}
+
+// TestHoldsOfCopies: an object whose copy cannot be kept is held, and people see why.
+func TestHoldsOfCopies(t *testing.T) {
+	for outcome, reason := range map[deletion.Outcome]string{
+		deletion.CopyTooLarge: "CopyTooLarge", deletion.CopyQuotaExceeded: "CopyQuotaExceeded",
+	} {
+		w := newCopyWorld(t)
+		w.refused = &deletion.Result{Outcome: outcome, NotSent: true, Detail: "the detail"}
+		w.carryOut(t.Context(), w.take())
+		if r := w.world.tracker.Reports(testbuilders.Home)[0]; r.Held != 1 {
+			t.Errorf("%s: %d are held", reason, r.Held)
+		}
+		if _, ok := w.keeping.Take(w.time.Now().Add(30 * time.Second)); ok {
+			t.Errorf("%s: it is tried again at once", reason)
+		}
+	}
+}

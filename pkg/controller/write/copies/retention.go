@@ -1,0 +1,119 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	kept "github.com/winnow-dev/winnow/pkg/controller/write/stored"
+	"github.com/winnow-dev/winnow/pkg/logonce"
+)
+
+const (
+	// removeEvery is how often the leader looks for copies that have expired.
+	removeEvery = time.Hour
+	// perPage is how many copies a page of metadata has.
+	perPage = 500
+	// removeMost is how many copies are removed at most to make room for one.
+	removeMost = 50
+)
+
+// Remove removes the copies of all namespaces that have expired, until ctx ends. Only the leader calls it.
+func (w *Writer) Remove(ctx context.Context) {
+	var errs logonce.Errors
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		errs.Log(ctx, w.sweep(ctx), "Cannot look for copies of deleted objects that have expired")
+	}, removeEvery)
+}
+
+// sweep looks at the metadata of all copies. What cannot be removed is tried again the next time.
+//
+// A wrong clock would remove everything. So the time is read before clocks are compared, and they are compared again before each DELETE.
+func (w *Writer) sweep(ctx context.Context) error {
+	now := w.Clock.Now()
+	if w.Doubt(ctx) {
+		return nil
+	}
+	return w.each(ctx, "", func(e *entry) (more bool) {
+		if !e.expired(now) {
+			return ctx.Err() == nil
+		}
+		if w.Doubt(ctx) {
+			return false
+		}
+		w.remove(ctx, e)
+		return ctx.Err() == nil
+	})
+}
+
+// recount counts the copies of a namespace, and removes some that have expired.
+func (w *Writer) recount(ctx context.Context, namespace string) error {
+	var found usage
+	var expired []entry
+	now := w.Clock.Now()
+	err := w.each(ctx, namespace, func(e *entry) bool {
+		found = found.plus(e.usage())
+		if e.expired(now) && len(expired) < removeMost {
+			expired = append(expired, *e)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for i := range expired {
+		if w.Doubt(ctx) || ctx.Err() != nil {
+			break
+		}
+		if w.remove(ctx, &expired[i]) {
+			found = found.minus(expired[i].usage())
+		}
+	}
+	w.rooms.count(namespace, found, now)
+	return nil
+}
+
+func (w *Writer) remove(ctx context.Context, e *entry) (done bool) {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(Resource.GroupVersion().WithKind(kind))
+	object.SetNamespace(e.namespace)
+	object.SetName(e.name)
+	object.SetResourceVersion(e.resourceVersion)
+	return w.stored.Write(ctx, kept.Change{Object: object, Delete: true, Cost: 1})
+}
+
+// each calls visit with what the metadata of each copy says, until visit returns false. With a namespace, it visits only that.
+func (w *Writer) each(ctx context.Context, namespace string, visit func(*entry) (more bool)) error {
+	for options := (metav1.ListOptions{Limit: perPage}); ; {
+		page, err := w.listPage(ctx, namespace, options)
+		if apierrors.IsNotFound(err) { // A list needs no namespace.
+			return errUnserved
+		}
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if e := describe(&page.Items[i]); !visit(&e) {
+				return nil
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func (w *Writer) listPage(
+	ctx context.Context, namespace string, options metav1.ListOptions,
+) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return w.Metadata.Resource(Resource).Namespace(namespace).List(ctx, options)
+}

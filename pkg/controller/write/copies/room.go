@@ -1,0 +1,122 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// usage is how much copies take.
+type usage struct {
+	count int
+	bytes int64
+}
+
+func (u usage) plus(o usage) usage { return usage{u.count + o.count, u.bytes + o.bytes} }
+
+func (u usage) minus(o usage) usage { return usage{u.count - o.count, u.bytes - o.bytes} }
+
+// room is what is known of the copies of a namespace.
+type room struct {
+	// stored is what was listed at a time, and changes of this replica since then. It may be too high: if copies that were being written
+	// during the list are counted twice, or somebody deleted some. It is listed again before that keeps a copy from being stored.
+	stored usage
+	listed time.Time // zero if nothing is known
+	// pending is what this replica is writing.
+	pending usage
+}
+
+// rooms has the room of namespaces. It is safe for concurrent use.
+type rooms struct {
+	quota usage
+	mu    sync.Mutex
+	byNS  map[string]*room
+}
+
+// mostRooms is how many namespaces are remembered. To know a namespace again costs a list of metadata.
+const mostRooms = 10_000
+
+// of returns the room of a namespace. The caller has locked the rooms.
+func (r *rooms) of(namespace string) *room {
+	if r.byNS == nil {
+		r.byNS = map[string]*room{}
+	}
+	if r.byNS[namespace] == nil {
+		for name, other := range r.byNS {
+			if len(r.byNS) < mostRooms {
+				break
+			}
+			if other.pending == (usage{}) {
+				delete(r.byNS, name)
+			}
+		}
+		r.byNS[namespace] = &room{}
+	}
+	return r.byNS[namespace]
+}
+
+// reserve takes room for a copy that replaces what an older copy takes. It returns why there is none, and since when that is known; zero if
+// nothing is known. The caller must call settle if there was room.
+func (r *rooms) reserve(namespace string, needs, replaces usage) (full string, listed time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	room := r.of(namespace)
+	if room.listed.IsZero() {
+		return "the copies of the namespace are not counted yet", time.Time{}
+	}
+	switch then := room.stored.plus(room.pending).minus(replaces).plus(needs); {
+	case then.count > r.quota.count:
+		full = fmt.Sprintf("the namespace would have %d copies, and may have %d", then.count, r.quota.count)
+	case then.bytes > r.quota.bytes:
+		full = fmt.Sprintf("the copies of the namespace would take %d bytes, and may take %d", then.bytes, r.quota.bytes)
+	default:
+		room.pending = room.pending.plus(needs)
+		return "", room.listed
+	}
+	return full, room.listed
+}
+
+// settle ends a reservation. If it is not known whether the copy was stored, the namespace is counted again.
+func (r *rooms) settle(namespace string, needs, replaces usage, result result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	room := r.of(namespace)
+	room.pending = room.pending.minus(needs)
+	room.pending = usage{max(room.pending.count, 0), max(room.pending.bytes, 0)} // All may have been forgotten.
+	switch result {
+	case stored:
+		room.stored = room.stored.plus(needs).minus(replaces)
+	case unknown:
+		room.listed = time.Time{}
+	case notStored:
+	}
+}
+
+// count sets what a list at a time has found.
+func (r *rooms) count(namespace string, found usage, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	room := r.of(namespace)
+	room.stored, room.listed = found, at
+}
+
+// forget forgets what is stored, because another replica may have written since.
+func (r *rooms) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, room := range r.byNS {
+		room.listed = time.Time{}
+	}
+}
+
+// result is what became of a write.
+type result int
+
+const (
+	stored result = iota
+	notStored
+	unknown
+)
