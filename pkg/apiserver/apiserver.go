@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupcandidate"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupcopy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuprecord"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupreview"
@@ -45,6 +46,8 @@ type Config struct {
 	Candidates cleanupcandidate.Reader
 	// Records reads the records of deleted objects.
 	Records cleanuprecord.Reader
+	// Copies reads the copies of deleted objects.
+	Copies cleanupcopy.Reader
 	// Reviews says what drafts would delete.
 	Reviews cleanupreview.Reviewer
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
@@ -67,6 +70,7 @@ type completedConfig struct {
 	cluster           Cluster
 	reader            cleanupcandidate.Reader
 	records           cleanuprecord.Reader
+	copies            cleanupcopy.Reader
 	reviewer          cleanupreview.Reviewer
 	named             func() (sets.Set[string], error)
 	most              int // policies of a namespace
@@ -87,8 +91,8 @@ func (c *Config) Complete() CompletedConfig {
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,
-		cluster: c.Cluster, reader: c.Candidates, records: c.Records, reviewer: c.Reviews, named: c.NamedResources,
-		most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
+		cluster: c.Cluster, reader: c.Candidates, records: c.Records, copies: c.Copies, reviewer: c.Reviews,
+		named: c.NamedResources, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
 
@@ -135,6 +139,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		"resourcelifecycles/status":     lifecycles.Status,
 		"cleanupcandidates":             cleanupcandidate.NewREST(c.reader, authorizer, c.clock),
 		"cleanuprecords":                cleanuprecord.NewREST(c.records, authorizer, c.clock),
+		"cleanupcopies":                 cleanupcopy.NewREST(c.copies, authorizer, c.clock),
 		"cleanupreviews":                cleanupreview.NewREST(c.reviewer, policies.Policies, authorizer),
 	}
 	if err := server.InstallAPIGroup(&group); err != nil {

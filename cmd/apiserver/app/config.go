@@ -80,7 +80,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	return &Config{
 		apiServer: &apiserver.Config{
 			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, ForecastLifecycle: asked.ForecastLifecycle,
-			Cluster: asked, Candidates: asked, Records: asked, Reviews: asked, NamedResources: asked.NamedResources,
+			Cluster: asked, Candidates: asked, Records: asked, Copies: asked, Reviews: asked, NamedResources: asked.NamedResources,
 			MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
 		},
 		cluster:    clusterConfig,

@@ -145,6 +145,30 @@ func (q *questions) Records(ctx context.Context, query gc.RecordQuery) (gc.Recor
 	return gc.RecordPage{}, errStarting
 }
 
+// Copies returns a page of copies of deleted objects, without their contents.
+func (q *questions) Copies(ctx context.Context, query gc.CopyQuery) (gc.CopyPage, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.Copies(ctx, query)
+	}
+	return gc.CopyPage{}, errStarting
+}
+
+// Copy returns a copy of a deleted object, without its content.
+func (q *questions) Copy(ctx context.Context, namespace, name string) (*gc.CleanupCopy, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.Copy(ctx, namespace, name)
+	}
+	return nil, errStarting
+}
+
+// CopyContent returns a copy of a deleted object with its content.
+func (q *questions) CopyContent(ctx context.Context, namespace, name string) (*gc.CleanupCopy, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.CopyContent(ctx, namespace, name)
+	}
+	return nil, errStarting
+}
+
 // Review says what a draft would delete.
 func (q *questions) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
 	if c := q.controller.Load(); c != nil {
@@ -188,6 +212,8 @@ func (o *ControllerOptions) controllerConfig(ownNamespace string) cleanup.Config
 		Notify:                o.Notify.config(),
 		RecordRetention:       o.RecordRetention,
 		RecordsPerNamespace:   o.RecordsPerNamespace,
+		CopiesPerNamespace:    o.CopiesPerNamespace,
+		CopyBytesPerNamespace: o.CopyBytesPerNamespace,
 		LeaderElection:        o.LeaderElection,
 	}
 }

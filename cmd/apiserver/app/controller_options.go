@@ -27,6 +27,10 @@ const (
 	minRecordRetention         = time.Minute
 	defaultRecordsPerNamespace = 10_000
 	maxRecordsPerNamespace     = 1_000_000
+	defaultCopiesPerNamespace  = 1000
+	maxCopiesPerNamespace      = 100_000
+	// defaultCopyBytes leaves room in an etcd of 2 GiB, which is its default, if a hundred namespaces use all of it.
+	defaultCopyBytes = 10 << 20
 )
 
 // ControllerOptions are the flags of the controller.
@@ -51,6 +55,9 @@ type ControllerOptions struct {
 	RecordRetention time.Duration
 	// RecordsPerNamespace is how many records of a namespace are kept; 0 for none.
 	RecordsPerNamespace int
+	// CopiesPerNamespace is how many copies of deleted objects are kept in a namespace, and CopyBytesPerNamespace how much room they take.
+	CopiesPerNamespace    int
+	CopyBytesPerNamespace int64
 	// LeaderElection configures the leader election among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
@@ -63,6 +70,8 @@ func newControllerOptions() *ControllerOptions {
 		Notify:              &NotifyOptions{},
 		RecordRetention:     defaultRecordRetention,
 		RecordsPerNamespace: defaultRecordsPerNamespace,
+
+		CopiesPerNamespace: defaultCopiesPerNamespace, CopyBytesPerNamespace: defaultCopyBytes,
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -133,6 +142,19 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		fmt.Sprintf("How many records of deleted objects Winnow keeps for each namespace, up to %d. It removes the oldest. 0 means that Winnow "+
 			"keeps no records.", maxRecordsPerNamespace),
 	)
+	controller.IntVar(
+		&o.CopiesPerNamespace,
+		"copies-per-namespace",
+		o.CopiesPerNamespace,
+		fmt.Sprintf("How many copies of deleted objects Winnow keeps in each namespace, up to %d; see keepCopy of a rule. If there are as many, "+
+			"objects whose rule keeps copies are held (CopyQuotaExceeded). With 0, all of them are.", maxCopiesPerNamespace),
+	)
+	controller.Int64Var(
+		&o.CopyBytesPerNamespace,
+		"copy-bytes-per-namespace",
+		o.CopyBytesPerNamespace,
+		"How many bytes the copies of deleted objects may take in each namespace. They are compressed, and stored in the etcd of the cluster.",
+	)
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
@@ -176,6 +198,12 @@ func (o *ControllerOptions) validateRecords() []error {
 	}
 	if n := o.RecordsPerNamespace; n < 0 || n > maxRecordsPerNamespace {
 		errs = append(errs, fmt.Errorf("--records-per-namespace is %d, it must be from 0 to %d", n, maxRecordsPerNamespace))
+	}
+	if n := o.CopiesPerNamespace; n < 0 || n > maxCopiesPerNamespace {
+		errs = append(errs, fmt.Errorf("--copies-per-namespace is %d, it must be from 0 to %d", n, maxCopiesPerNamespace))
+	}
+	if n := o.CopyBytesPerNamespace; n < 0 {
+		errs = append(errs, fmt.Errorf("--copy-bytes-per-namespace is %d, it must be at least 0", n))
 	}
 	return errs
 }

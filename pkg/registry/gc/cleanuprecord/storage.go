@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -129,8 +126,8 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 		return nil, err
 	}
 	defer leave()
-	rights := r.newRights(who, q.Namespace)
-	q.MayList = rights.mayList
+	listed := r.permissions.NewListed(who, q.Namespace)
+	q.MayList = listed.May
 	page, err := r.reader.Records(ctx, q)
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(err.Error())
@@ -138,8 +135,8 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	if options.Limit == 0 && page.Next != nil {
 		warning.AddWarning(ctx, "", fmt.Sprintf("the list has the first %d records; use limit and continue for the others", len(page.Items)))
 	}
-	if len(rights.denied) > 0 {
-		warning.AddWarning(ctx, "", gc.HiddenRecords(strings.Join(slices.Sorted(maps.Values(rights.denied)), "; ")))
+	if denied := listed.Denied(); denied != "" {
+		warning.AddWarning(ctx, "", gc.HiddenRecords(denied))
 	}
 	for _, message := range page.Missing {
 		warning.AddWarning(ctx, "", message)
@@ -149,35 +146,6 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 		out.Continue = continuetoken.Encode(*page.Next)
 	}
 	return out, nil
-}
-
-// rights are what the caller of one request may list.
-type rights struct {
-	ask     func(ctx context.Context, resource string) (missing []string, err error)
-	allowed map[string]bool
-	denied  map[string]string // with the command that asks for the permission
-}
-
-func (r *REST) newRights(who user.Info, namespace string) *rights {
-	return &rights{allowed: map[string]bool{}, denied: map[string]string{}, ask: func(ctx context.Context, resource string) ([]string, error) {
-		return r.permissions.Missing(ctx, who, []permission.Permission{{Verb: "list", Resource: resource, Namespace: namespace}})
-	}}
-}
-
-// mayList asks once for each resource.
-func (r *rights) mayList(ctx context.Context, resource string) (bool, error) {
-	if may, known := r.allowed[resource]; known {
-		return may, nil
-	}
-	missing, err := r.ask(ctx, resource)
-	if err != nil {
-		return false, err
-	}
-	r.allowed[resource] = len(missing) == 0
-	if len(missing) > 0 {
-		r.denied[resource] = missing[0]
-	}
-	return r.allowed[resource], nil
 }
 
 // queryOf returns the query for the options of a request. Its errors are for the caller.
