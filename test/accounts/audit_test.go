@@ -22,7 +22,8 @@ var ofItself = []string{
 	"delete storedcleanuppolicies.internal.gc.winnow.dev", "create usagemarks.internal.gc.winnow.dev",
 	"update usagemarks.internal.gc.winnow.dev", "delete usagemarks.internal.gc.winnow.dev",
 	"get recordchunks.internal.gc.winnow.dev", "create recordchunks.internal.gc.winnow.dev", "update recordchunks.internal.gc.winnow.dev",
-	"delete recordchunks.internal.gc.winnow.dev",
+	"delete recordchunks.internal.gc.winnow.dev", "create objectcopies.internal.gc.winnow.dev", "update objectcopies.internal.gc.winnow.dev",
+	"delete objectcopies.internal.gc.winnow.dev", "get objectcopies.internal.gc.winnow.dev",
 }
 
 // asAccount returns the requests for objects of users that Winnow has sent in a namespace so far. All must have been sent as an account.
