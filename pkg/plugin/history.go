@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -156,8 +157,16 @@ func (o *historyOptions) print(namespace string, found []v1alpha1.CleanupRecord)
 	return o.printTable(namespace, found)
 }
 
+// copyColumn is the place of the column about copies.
+const copyColumn = 6
+
 func (o *historyOptions) printTable(namespace string, found []v1alpha1.CleanupRecord) error {
 	columns := []string{"Deleted", "Object", "Policy", "Rule", "Reason", "Late", "Owner+", "After+", "Account+", "UID+"}
+	now := time.Now()
+	copied := slices.ContainsFunc(found, func(r v1alpha1.CleanupRecord) bool { return records.Copy(&r.Status, now) != "-" })
+	if copied { // Most policies keep no copies.
+		columns = slices.Insert(columns, copyColumn, "Copy for")
+	}
 	if namespace == "" {
 		columns = append([]string{"Namespace"}, columns...)
 	}
@@ -168,6 +177,9 @@ func (o *historyOptions) printTable(namespace string, found []v1alpha1.CleanupRe
 			s.DeletionTime.UTC().Format(time.RFC3339), s.Object.Resource + "/" + s.Object.Name, gc.PolicyName(s.Policy.Kind, s.Policy.Name),
 			cmp.Or(s.Policy.Rule, "-"), s.Reason, gc.FormatLateness(s.Lateness), records.Owner(s), cmp.Or(string(s.After), "-"),
 			cmp.Or(s.ServiceAccountName, "-"), found[i].Name,
+		}
+		if copied {
+			row = slices.Insert(row, copyColumn, any(records.Copy(s, now)))
 		}
 		if namespace == "" {
 			row = append([]any{found[i].Namespace}, row...)

@@ -84,7 +84,9 @@ Start with "kubectl winnow report". It only reads, and the cluster does not need
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	s.Flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(newReport(s), newPreview(s), newWhy(s), newHistory(s), newTop(s), newKeep(s), newRelease(s), newApprove(s), newUI(s))
+	root.AddCommand(
+		newReport(s), newPreview(s), newWhy(s), newHistory(s), newRestore(s), newTop(s), newKeep(s), newRelease(s), newApprove(s), newUI(s),
+	)
 	s.CompleteNamespaces(root)
 	return root
 }

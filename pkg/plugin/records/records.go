@@ -103,11 +103,23 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 	if s.ApprovedHold != "" {
 		line("Approved", "it waited under the hold "+s.ApprovedHold+", which somebody approved")
 	}
+	if until := Copy(s, now); until != "-" {
+		line("Copy", fmt.Sprintf("kept until %s: kubectl winnow restore %s/%s -n %s", s.CopyExpirationTime.UTC().Format(time.RFC3339),
+			s.Object.Resource, s.Object.Name, r.Namespace))
+	}
 	line("UID", string(s.Object.UID))
 }
 
 func at(t, now time.Time) string {
 	return fmt.Sprintf("%s (%s)", t.UTC().Format(time.RFC3339), output.When(t, now))
+}
+
+// Copy says for how long there is a copy of a deleted object.
+func Copy(s *v1alpha1.CleanupRecordStatus, now time.Time) string {
+	if s.CopyExpirationTime == nil || s.CopyExpirationTime.Time.Before(now) {
+		return "-"
+	}
+	return duration.HumanDuration(s.CopyExpirationTime.Sub(now))
 }
 
 // Owner names the controller of a deleted object.
