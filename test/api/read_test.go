@@ -22,6 +22,7 @@ func TestDiscovery(t *testing.T) {
 	got := lines(kubectl(t, "api-resources", "--api-group=gc.winnow.dev", "--no-headers", "-o", "wide"))
 	want := [][]string{
 		{"cleanupcandidates", "cand", "gc.winnow.dev/v1alpha1", "true", "CleanupCandidate", "get,list"},
+		{"cleanupcopies", "ccopy", "gc.winnow.dev/v1alpha1", "true", "CleanupCopy", "get,list"},
 		{"cleanuppolicies", "cup", "gc.winnow.dev/v1alpha1", "true", "CleanupPolicy", verbs},
 		{"cleanuprecords", "crec", "gc.winnow.dev/v1alpha1", "true", "CleanupRecord", "get,list"},
 		{"cleanupreviews", "gc.winnow.dev/v1alpha1", "true", "CleanupReview", "create"},

@@ -1,0 +1,164 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/cluster"
+)
+
+// copied creates ConfigMaps that the rule copying deletes.
+func copied(t *testing.T, ns string, n int) (want []string) {
+	t.Helper()
+	each(n, func(i int) { createConfigMap(t, ns, fmt.Sprintf("m-%03d", i)) })
+	for i := range n {
+		want = append(want, fmt.Sprintf("configmaps/m-%03d p/copies", i))
+	}
+	return want
+}
+
+// copying is a rule that keeps copies of ConfigMaps.
+func copying(after v1alpha1.TTL) v1alpha1.CleanupPolicySpec {
+	return v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{
+		Name: "copies", Resources: []string{"configmaps"}, After: v1alpha1.AfterCreated, TTL: ttl(after), KeepCopy: ttl("1d"),
+		Selector: matching(map[string]string{"app": "web"}),
+	}}}
+}
+
+// expectCopiesFirst fails unless, by the audit log, a copy of each object of a namespace was stored before its DELETE arrived.
+func expectCopiesFirst(t *testing.T, ns string) {
+	t.Helper()
+	written := map[types.UID]time.Time{} // the first time, by UID
+	events, err := suite.AuditTail(func(e *cluster.AuditEvent) bool {
+		return e.ObjectRef != nil && e.ObjectRef.Resource == "objectcopies" && e.ObjectRef.Namespace == ns && (e.Verb == "create" || e.Verb == "update") &&
+			e.ResponseStatus != nil && e.ResponseStatus.Code < 300
+	}).Next()
+	must(t, err)
+	for _, e := range events {
+		if uid := types.UID(e.ObjectRef.Name); written[uid].IsZero() {
+			written[uid] = e.StageTimestamp.Time
+		}
+	}
+	for _, d := range deletions(t, ns) {
+		options, err := cluster.DeleteOptions(&d.AuditEvent)
+		must(t, err)
+		if options.Preconditions == nil || options.Preconditions.UID == nil {
+			t.Errorf("%s was deleted without preconditions", d.object)
+			continue
+		}
+		switch at := written[*options.Preconditions.UID]; {
+		case at.IsZero():
+			t.Errorf("%s was deleted without a copy", d.object)
+		case d.RequestReceivedTimestamp.Time.Before(at):
+			t.Errorf("the DELETE of %s arrived %v before its copy was stored", d.object, at.Sub(d.RequestReceivedTimestamp.Time))
+		}
+	}
+}
+
+// TestCopies: of each ConfigMap and custom resource a copy is stored before it is deleted, and what cannot be copied stays. The plugin
+// creates objects again, and their policy keeps what is annotated.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	client, ns, r := customClient(t), newNamespace(t), machine("molds", "v1")
+	grantByCommand(t, "configmaps")
+	grant(t, r)
+	installCustom(t, client, r)
+	createLifecycle(t, r, "object.status.at")
+	spec := copying("1s")
+	spec.Rules = append(spec.Rules, v1alpha1.CleanupRule{Name: "molds", Resources: []string{r.Name()}, TTL: ttl("0s"), KeepCopy: ttl("1d")})
+	want := copied(t, ns, 20)
+	noise := make([]byte, 700<<10)
+	_, _ = rand.Read(noise) // It never fails.
+	_, err := kube.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "large", Labels: map[string]string{"app": "web"}},
+		Data:       map[string]string{"noise": base64.StdEncoding.EncodeToString(noise)},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	kubectl(t, "create", "configmap", "full", "-n", ns, "--from-literal=answer=42")
+	kubectl(t, "annotate", "configmap", "full", "-n", ns, "example.com/note=a: \"b\"")
+	kubectl(t, "patch", "configmap", "full", "-n", ns, "--type=merge", "-p",
+		`{"metadata": {"finalizers": ["example.com/none"], "labels": {"app": "web"}}}`)
+	createPolicy(t, ns, "p", spec)
+	finished(t, client, r, ns, "done")
+	want = append(want, "configmaps/full p/copies", "molds/done p/molds")
+	expectDeletions(t, ns, want...)
+	kubectl(t, "patch", "configmap", "full", "-n", ns, "--type=merge", "-p", `{"metadata": {"finalizers": null}}`)
+	waitCandidate(t, ns, "configmaps/large", "reason: CopyTooLarge", "a copy may have 524288")
+	expectCopiesFirst(t, ns)
+	copies, err := gc.CleanupCopies(ns).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	if len(copies.Items) != len(want) {
+		t.Errorf("there are %d copies of %d objects", len(copies.Items), len(want))
+	}
+
+	kubectl(t, "delete", "cleanuppolicy", "p", "-n", ns) // Otherwise it would delete what is restored.
+	expectPlugin(t, ns, "no\n", 2, []string{`answer: "42"`, "Type yes", "nothing was created"}, "restore", "configmap/full")
+	expectPlugin(t, ns, "", 0, []string{"would be created (dry run)"}, "restore", "configmap/full", "--dry-run")
+	expectPlugin(t, ns, "yes\n", 0, []string{"created. Winnow deletes it again"}, "restore", "configmap/full")
+	got, err := kube.CoreV1().ConfigMaps(ns).Get(t.Context(), "full", metav1.GetOptions{})
+	must(t, err)
+	if got.Data["answer"] != "42" || got.Annotations["example.com/note"] != `a: "b"` || len(got.Finalizers)+len(got.OwnerReferences) > 0 {
+		t.Errorf("restored: %+v", got)
+	}
+	expectPlugin(t, ns, "", 2, []string{"exists in namespace " + ns + " already"}, "restore", "configmap/full", "--yes")
+	expectPlugin(t, ns, "", 2, []string{"--i-know-that-it-runs-again"}, "restore", r.Name()+"/done", "--yes")
+	expectPlugin(t, ns, "", 0, []string{"created."}, "restore", r.Name()+"/done", "--yes", "--i-know-that-it-runs-again")
+	expectPlugin(t, ns, "", 2, []string{"there is no copy of configmaps/none", "no record"}, "restore", "configmap/none")
+	waitPlugin(t, ns, 0, "COPY FOR", "history", "configmap/m-000")
+}
+
+// The test below stops replicas, so it is not parallel.
+
+// TestCopiesOutliveLeaders: also if the leader is killed between copies and deletions, no object is deleted without its copy.
+func TestCopiesOutliveLeaders(t *testing.T) {
+	const objects = 300
+	ns := newNamespace(t)
+	grantByCommand(t, "configmaps")
+	want := copied(t, ns, objects)
+	createPolicy(t, ns, "p", copying("0s"))
+	eventually(t, func(context.Context) string {
+		if n := len(deletions(t, ns)); n < objects/4 {
+			return fmt.Sprintf("%d ConfigMaps are deleted", n)
+		}
+		return ""
+	})
+	kill(t, leader(t))
+	eventually(t, func(ctx context.Context) string {
+		left, err := kube.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		if err != nil {
+			return err.Error()
+		}
+		if len(left.Items) > 0 {
+			return fmt.Sprintf("%d ConfigMaps are left", len(left.Items))
+		}
+		return ""
+	})
+	restart(t)
+	expectCopiesFirst(t, ns)
+	var gone []string
+	for _, d := range deletions(t, ns) {
+		gone = append(gone, d.object+" "+d.decider(ns))
+	}
+	if lost := without(want, slices.Sorted(slices.Values(gone))); len(lost) > 0 {
+		t.Errorf("nobody deleted\n  %s", strings.Join(lost, "\n  "))
+	}
+	copies, err := gc.CleanupCopies(ns).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	if len(copies.Items) != objects {
+		t.Errorf("there are %d copies of %d objects", len(copies.Items), objects)
+	}
+}
