@@ -39,8 +39,8 @@ var (
 	named = []string{
 		"kubectl apply", "kubectl apply --dry-run=server", "kubectl apply -k", "kubectl auth can-i", "kubectl create job --from",
 		"kubectl delete --dry-run=server", "kubectl describe", "kubectl diff", "kubectl explain", "kubectl get", "kubectl winnow",
-		"kubectl winnow approve", "kubectl winnow keep", "kubectl winnow preview", "kubectl winnow report -f", "kubectl winnow ui",
-		"kubectl winnow ui --port 8002", "kubectl winnow why",
+		"kubectl winnow approve", "kubectl winnow keep", "kubectl winnow preview", "kubectl winnow report -f", "kubectl winnow restore",
+		"kubectl winnow ui", "kubectl winnow ui --port 8002", "kubectl winnow why",
 	}
 	writes = regexp.MustCompile(`^kubectl (annotate|apply|create|delete|label|patch|scale)\b`)
 	// placeholders are replaced by what prose creates.
