@@ -25,7 +25,7 @@ func (e *Engine) settle(rec *memory.Record, now time.Time) {
 func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decision, now time.Time) {
 	e.UpdateClearance(rec, rec.Decision(), r.Policy, d)
 	if rec.Extra != nil {
-		rec.Extra.Retry.EndPause(now)
+		e.endPauses(rec, now)
 	}
 	d = e.ApplyHolds(rec, r, d, now)
 	before, waited := rec.Counted(), policy.IsWait(memory.Reasons[rec.Reason])
@@ -51,6 +51,14 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 		e.Effects.Due = true
 	}
 	e.Invalidate(rec.NS)
+}
+
+// endPauses ends the pause after a failed request, if it is over, or if it was for a copy that is not needed any more.
+func (e *Engine) endPauses(rec *memory.Record, now time.Time) {
+	rec.Extra.Retry.EndPause(now)
+	if rec.Extra.Retry.ForCopy() && !e.KeepsCopy(rec) {
+		rec.Extra.Retry.EndForCopy()
+	}
 }
 
 // decidePreviews stores the decision of each Preview policy for a record, and returns the earliest time for which one of these decisions

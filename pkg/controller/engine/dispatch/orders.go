@@ -47,6 +47,28 @@ func (disp *Dispatch) Take(now time.Time) (*deletion.Order, bool) {
 	return nil, false
 }
 
+// MustWait reports whether a record must not be deleted yet: its namespace is not settled, or it needs a copy, and there are enough orders
+// for which copies are kept. The other objects of its namespace wait along with it, and other namespaces do not.
+func (disp *Dispatch) MustWait(rec *memory.Record) bool {
+	return disp.Gate.MustWait(rec) || disp.KeepsCopy(rec) && disp.copying() >= deletion.CopiesAtOnce
+}
+
+// KeepsCopy reports whether a copy of the object must be kept.
+func (disp *Dispatch) KeepsCopy(rec *memory.Record) bool {
+	effective := disp.Resolve(rec)
+	return effective.KeepCopy() > 0
+}
+
+// copying returns how many orders in flight keep copies.
+func (disp *Dispatch) copying() (n int) {
+	for o := range disp.InFlight {
+		if o.KeepCopy > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // mustExpireFirst reports whether a ceiling decides for a record while timers wait for Expire: annotations that keep other objects under
 // the ceiling may have ended, so that the record may no longer be above the ceiling.
 func (disp *Dispatch) mustExpireFirst(rec *memory.Record, now time.Time) bool {
@@ -125,6 +147,9 @@ func (disp *Dispatch) EndOrder(o *deletion.Order, result deletion.Result, now ti
 	}
 	delete(disp.InFlight, o)
 	rec.Extra.InFlight = nil
+	if o.KeepCopy > 0 {
+		disp.Queue.Resume(disp.MustWait)
+	}
 	if o.Deadline != nil && result.Outcome == deletion.Accepted {
 		disp.gone = append(disp.gone, deletion.Gone{Order: o, At: now})
 		disp.MarkUnwritten(o.Policy.Namespace)

@@ -58,6 +58,14 @@ type Order struct {
 	Reread bool
 }
 
+const (
+	// CopiesAtOnce is how many orders that keep copies are under way at once: whole objects take memory, and others must not wait for them.
+	CopiesAtOnce = 4
+	// MostCopied is the size of an object at most that can be copied, in bytes of JSON. The API server stores at most 1.5 MB, but as JSON
+	// that may be more.
+	MostCopied = 4 << 20
+)
+
 // Lapsed reports whether it is too late to send the DELETE. It checks both clocks: the monotonic clock stands still while the host is
 // suspended, and the wall clock may be set.
 func (o *Order) Lapsed(now time.Time) bool {
@@ -111,6 +119,8 @@ type Result struct {
 	ServerError bool
 	// RetryAfter is how long the server asks to wait after RetryLater; zero if it does not say.
 	RetryAfter time.Duration
+	// Overloaded is set, for the outcome RetryLater, if the API server itself is overloaded, and not only a webhook for this object.
+	Overloaded bool
 	// Changed is the new state of the object after an accepted PATCH.
 	Changed *lifecycle.Fact
 }

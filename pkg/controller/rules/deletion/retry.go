@@ -53,12 +53,14 @@ func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 	case Accepted, NotFound, Released:
 	case Conflict:
 		r.conflicts++
-		r.rejectedVersion = ordered
+		if !result.NotSent { // Otherwise nobody has rejected it.
+			r.rejectedVersion = ordered
+		}
 		switch {
 		case r.conflicts >= contendedAfter:
 			r.conflicts = 0
 			pause(policy.ReasonContended, contendedPause)
-		case known <= r.rejectedVersion:
+		case !result.NotSent && known <= r.rejectedVersion:
 			pause(policy.ReasonRetrying, conflictWait)
 			r.untilNewer = true
 		}
@@ -76,7 +78,6 @@ func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 	case CopyTooLarge:
 		r.failures++
 		pause(policy.ReasonCopyTooLarge, max(copyPause, backoff(r.failures)))
-		r.untilNewer = true
 	case CopyQuotaExceeded:
 		r.failures++
 		pause(policy.ReasonCopyQuotaExceeded, max(copyPause, backoff(r.failures)))
@@ -94,6 +95,18 @@ func (r *Retry) Updated() {
 func (r *Retry) EndUnauthorized() {
 	if r.reason == policy.ReasonUnauthorized {
 		r.until, r.reason, r.detail = time.Time{}, "", ""
+	}
+}
+
+// ForCopy reports whether there is a pause because a copy could not be kept.
+func (r *Retry) ForCopy() bool {
+	return r.reason == policy.ReasonCopyTooLarge || r.reason == policy.ReasonCopyQuotaExceeded
+}
+
+// EndForCopy ends a pause because a copy could not be kept. No copy is needed any more.
+func (r *Retry) EndForCopy() {
+	if r.ForCopy() {
+		r.until, r.reason, r.detail, r.failures = time.Time{}, "", "", 0
 	}
 }
 

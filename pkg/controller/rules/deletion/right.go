@@ -12,6 +12,13 @@ func (o *Order) Right() Right {
 	return Right{Verb: VerbOf(o.Deadline != nil), Resource: o.Fact.Resource, Namespace: o.Fact.Namespace, Account: o.Account}
 }
 
+// ReadRight returns the right that reading the object of the order needs.
+func (o *Order) ReadRight() Right {
+	right := o.Right()
+	right.Verb = "get"
+	return right
+}
+
 // VerbOf returns the verb of the request that changes a deadline, or of the one that deletes an object.
 func VerbOf(deadline bool) string {
 	if deadline {
