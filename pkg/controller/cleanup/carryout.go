@@ -24,7 +24,7 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 		return *ended
 	}
 	if order.Lapsed(l.clock.Now()) { // The tracker took long to return the order.
-		return l.release(order)
+		return l.release(ctx, order)
 	}
 	answer := l.deleter.Delete(requests, order)
 	if !answer.NotSent {
@@ -38,16 +38,19 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 }
 
 // release gives back an order for which no DELETE was sent.
-func (l *loop) release(order *deletion.Order) deleter.Answer {
+func (l *loop) release(ctx context.Context, order *deletion.Order) deleter.Answer {
+	answer := notSent(deletion.Released, "")
+	l.endCopy(ctx, order, answer.Result)
 	l.tracker.Release(order, l.clock.Now())
-	return deleter.Answer{Result: deletion.Result{Outcome: deletion.Released, NotSent: true}}
+	return answer
 }
 
 func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter.Answer) deleter.Answer {
+	l.endCopy(ctx, order, answer.Result)
 	now := l.clock.Now()
 	l.tracker.Done(order, answer.Result, now)
 	if answer.Outcome == deletion.Unauthorized {
-		l.tracker.SetRight(order.Right(), answer.Detail, now)
+		l.tracker.SetRight(answer.Right, answer.Detail, now)
 	}
 	logger := klog.LoggerWithValues(klog.FromContext(ctx),
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,

@@ -171,7 +171,12 @@ func TestOnlyRequestsAreCounted(t *testing.T) {
 // fixedAnswer answers every order in the same way.
 type fixedAnswer deleter.Answer
 
-func (f fixedAnswer) Delete(context.Context, *deletion.Order) deleter.Answer {
+func (f fixedAnswer) Delete(_ context.Context, o *deletion.Order) deleter.Answer {
+	f.Right = o.Right()
+	return deleter.Answer(f)
+}
+
+func (f fixedAnswer) ReadFailed(context.Context, *deletion.Order, error) deleter.Answer {
 	return deleter.Answer(f)
 }
 

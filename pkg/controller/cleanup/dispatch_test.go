@@ -216,7 +216,7 @@ func TestReadingsAreRepeated(t *testing.T) {
 }
 
 func TestAnswersMoveTheLimit(t *testing.T) {
-	minute := deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Minute}}
+	minute := deleter.Answer{Result: deletion.Result{Overloaded: true, Outcome: deletion.RetryLater, RetryAfter: time.Minute}}
 	for name, c := range map[string]struct {
 		answer deleter.Answer
 		limit  int
@@ -226,7 +226,7 @@ func TestAnswersMoveTheLimit(t *testing.T) {
 		"refused":                  {deleter.Answer{Result: deletion.Result{Outcome: deletion.Refused}}, 8, 0},
 		"the server is overloaded": {minute, 3, pauseMost},
 		"a webhook is overloaded":  {deleter.Answer{Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Minute}}, 8, 0},
-		"overloaded, for a moment": {deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Second}}, 3, time.Second},
+		"overloaded, for a moment": {deleter.Answer{Result: deletion.Result{Overloaded: true, Outcome: deletion.RetryLater, RetryAfter: time.Second}}, 3, time.Second},
 		"the answer was lost":      {deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown}}, 8, 0},
 		"the object was removed":   {deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}}, 8, 0},
 		"the object was changed":   {deleter.Answer{Result: deletion.Result{Outcome: deletion.Conflict}}, 8, 0},

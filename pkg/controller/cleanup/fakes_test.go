@@ -338,7 +338,8 @@ func (f *fakeDeleter) Delete(_ context.Context, o *deletion.Order) deleter.Answe
 			f.deleted[o.Fact.Name]++
 		}
 	})
-	return deleter.Answer{Result: result, Overloaded: result.Outcome == deletion.RetryLater}
+	result.Overloaded = result.Outcome == deletion.RetryLater
+	return deleter.Answer{Result: result}
 }
 
 func (f *fakeDeleter) Read(_ context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
@@ -349,6 +350,10 @@ func (f *fakeDeleter) Read(_ context.Context, o *deletion.Order) (*lifecycle.Fac
 		return nil, errors.New("no answer")
 	}
 	return o.Fact, nil
+}
+
+func (f *fakeDeleter) ReadFailed(_ context.Context, _ *deletion.Order, err error) deleter.Answer {
+	return notSent(deletion.Unknown, err.Error())
 }
 
 func (f *fakeDeleter) ReadWhole(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, []byte, error) {

@@ -99,13 +99,17 @@ type sender interface {
 	Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, error)
 	// ReadWhole is like Read, and also returns the object in JSON.
 	ReadWhole(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, []byte, error)
+	// ReadFailed returns how an order ends after Read or ReadWhole has failed.
+	ReadFailed(ctx context.Context, o *deletion.Order, err error) deleter.Answer
 }
 
 // copier stores copies of objects before they are deleted.
 type copier interface {
-	// Enter waits until an object may be read and copied. The caller must call leave, unless ctx has ended.
-	Enter(ctx context.Context) (leave func(), err error)
+	// Full returns how an order ends if it is known already that there is no room for its copy; nil otherwise.
+	Full(o *deletion.Order) *deletion.Result
 	// Keep stores the object of an order in the state that was read, and returns until when the copy is kept. A refusal says how the order
 	// ends.
 	Keep(ctx context.Context, o *deletion.Order, object []byte) (until time.Time, refused *deletion.Result)
+	// Ended takes in how an order ends. A copy of an object that was not deleted is removed.
+	Ended(ctx context.Context, o *deletion.Order, result deletion.Result)
 }

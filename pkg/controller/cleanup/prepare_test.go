@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ const getA = "GET " + jobsPath + "a"
 type keeping struct {
 	orders
 	first, later time.Duration // later is that of orders that replace another one
+	retaken      func()        // is called after Retake
 }
 
 func (k *keeping) of(o *deletion.Order, ok bool, d time.Duration) (*deletion.Order, bool) {
@@ -41,6 +43,7 @@ func (k *keeping) Take(now time.Time) (*deletion.Order, bool) {
 
 func (k *keeping) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool) {
 	renewed, ok := k.orders.Retake(o, read, now)
+	k.retaken()
 	return k.of(renewed, ok, k.first)
 }
 
@@ -67,14 +70,19 @@ type copyWorld struct {
 	kept    []string
 	refused *deletion.Result
 	while   func() // is called while a copy is stored
-	left    int    // how many copies have been left
-	entered int
+	full    *deletion.Result
+	ended   []deletion.Outcome
 }
 
-// Enter implements copier.
-func (w *copyWorld) Enter(ctx context.Context) (func(), error) {
-	w.entered++
-	return func() { w.left++ }, ctx.Err()
+// Full implements copier.
+func (w *copyWorld) Full(*deletion.Order) *deletion.Result { return w.full }
+
+// Ended implements copier.
+func (w *copyWorld) Ended(_ context.Context, _ *deletion.Order, result deletion.Result) {
+	w.ended = append(w.ended, result.Outcome)
+	if _, ok := w.world.tracker.Take(w.time.Now()); ok {
+		w.Error("the next order was taken before the copy of this one ended")
+	}
 }
 
 // Keep implements copier.
@@ -98,7 +106,7 @@ func (w *copyWorld) Keep(_ context.Context, o *deletion.Order, object []byte) (t
 func newCopyWorld(t *testing.T) *copyWorld {
 	w := &copyWorld{world: newWorld(t)}
 	const week = 7 * 24 * time.Hour
-	w.keeping = keeping{orders: w.world.loop.tracker, first: week, later: week}
+	w.keeping = keeping{orders: w.world.loop.tracker, first: week, later: week, retaken: func() {}}
 	w.loop.tracker, w.loop.copies = &w.keeping, w
 	d, ok := w.loop.deleter.(*deleter.Deleter)
 	if !ok {
@@ -144,13 +152,23 @@ func TestCopyFirst(t *testing.T) {
 		"a newer state is read": {func(w *copyWorld) {
 			w.jobs["a"].ResourceVersion = "2"
 		}, deletion.Accepted, 1, []string{"version 2"}},
+		"it is known that there is no room": {func(w *copyWorld) {
+			w.full = full
+			w.on(getA, func() int { w.Error("it is read"); return 0 })
+		}, deletion.CopyQuotaExceeded, 0, nil},
 		"there is no room": {func(w *copyWorld) { w.refused = full }, deletion.CopyQuotaExceeded, 0, nil},
 		"it is too large":  {func(w *copyWorld) { w.refused = large }, deletion.CopyTooLarge, 0, nil},
 		"it cannot be read": {func(w *copyWorld) {
 			w.on(getA, func() int { return http.StatusForbidden })
 		}, deletion.Unknown, 0, nil},
+		"the server asks to wait": {func(w *copyWorld) {
+			w.on(getA, func() int { return http.StatusTooManyRequests })
+		}, deletion.RetryLater, 0, nil},
+		"the leader pauses before the copy": {func(w *copyWorld) {
+			w.retaken = func() { w.time.Step(freshness.For) }
+		}, deletion.Released, 0, nil},
 		"it is gone":                           {func(w *copyWorld) { delete(w.jobs, "a") }, deletion.NotFound, 0, nil},
-		"it changes while the copy is stored":  {func(w *copyWorld) { w.while = func() { w.changed("2") } }, deletion.Released, 0, []string{"version 1"}},
+		"it changes while the copy is stored":  {func(w *copyWorld) { w.while = func() { w.changed("2") } }, deletion.Conflict, 0, []string{"version 1"}},
 		"it changes after the copy was stored": {func(w *copyWorld) { w.on(deleteA, func() int { return http.StatusConflict }) }, deletion.Conflict, 1, []string{"version 1"}},
 		"it is kept by then": {func(w *copyWorld) {
 			w.while = func() {
@@ -172,10 +190,37 @@ func TestCopyFirst(t *testing.T) {
 			if n := w.requests(deleteA); n != c.sent || !slices.Equal(w.kept, c.kept) {
 				t.Errorf("%d requests after copies of %q", n, w.kept)
 			}
-			if w.left != 1 || w.entered != 1 {
-				t.Errorf("entered %d times, and left %d times", w.entered, w.left)
+			if !slices.Equal(w.ended, []deletion.Outcome{c.outcome}) {
+				t.Errorf("ended with %v", w.ended)
 			}
 		})
+	}
+}
+
+// TestChangesDuringEachTry: an object that changes whenever its copy is stored is contended, instead of being read without end.
+func TestChangesDuringEachTry(t *testing.T) {
+	w := newCopyWorld(t)
+	version := 1
+	w.while = func() {
+		version++
+		w.changed(strconv.Itoa(version))
+	}
+	for range 10 {
+		w.carryOut(t.Context(), w.take())
+	}
+	if _, ok := w.keeping.Take(w.time.Now()); ok || w.requests(deleteA) > 0 {
+		t.Errorf("it is tried again at once, after %d requests", w.requests(deleteA))
+	}
+}
+
+// TestShutdownBeforeCopy: after the end of its context, an order neither reads nor stores anything.
+func TestShutdownBeforeCopy(t *testing.T) {
+	w := newCopyWorld(t)
+	order := w.take()
+	ctx, cancel := context.WithCancel(t.Context())
+	w.on(getA, func() int { cancel(); return 0 })
+	if got := w.carryOut(ctx, order); got.Outcome != deletion.Released || len(w.kept) > 0 || w.requests(deleteA) > 0 {
+		t.Errorf("got %+v, copies of %q", got, w.kept)
 	}
 }
 
@@ -206,22 +251,5 @@ func TestRecordsSayUntilWhenCopiesAreKept(t *testing.T) {
 	w.carryOut(t.Context(), w.take())
 	if want := w.time.Now().Add(w.first); !until.Equal(want) {
 		t.Errorf("got %s, want %s", until, want)
-	}
-}
-
-// TestHoldsOfCopies: an object whose copy cannot be kept is held, and people see why.
-func TestHoldsOfCopies(t *testing.T) {
-	for outcome, reason := range map[deletion.Outcome]string{
-		deletion.CopyTooLarge: "CopyTooLarge", deletion.CopyQuotaExceeded: "CopyQuotaExceeded",
-	} {
-		w := newCopyWorld(t)
-		w.refused = &deletion.Result{Outcome: outcome, NotSent: true, Detail: "the detail"}
-		w.carryOut(t.Context(), w.take())
-		if r := w.world.tracker.Reports(testbuilders.Home)[0]; r.Held != 1 {
-			t.Errorf("%s: %d are held", reason, r.Held)
-		}
-		if _, ok := w.keeping.Take(w.time.Now().Add(30 * time.Second)); ok {
-			t.Errorf("%s: it is tried again at once", reason)
-		}
 	}
 }

@@ -51,6 +51,10 @@ func (d *recordedDeletes) Read(_ context.Context, o *deletion.Order) (*lifecycle
 	return o.Fact, nil
 }
 
+func (d *recordedDeletes) ReadFailed(_ context.Context, _ *deletion.Order, err error) deleter.Answer {
+	return notSent(deletion.Unknown, err.Error())
+}
+
 func (d *recordedDeletes) ReadWhole(_ context.Context, o *deletion.Order) (*lifecycle.Fact, []byte, error) {
 	return o.Fact, []byte("{}"), nil
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
 // Resource holds the copies. Each object is the copy of one object of its namespace.
@@ -48,14 +49,15 @@ const (
 	annotationUntil    = "internal.gc.winnow.dev/until"
 	annotationBytes    = "internal.gc.winnow.dev/bytes"
 	annotationRuns     = "internal.gc.winnow.dev/runs-again"
+	// annotationNamespace is the UID of the namespace of the object. A namespace that is created again is another one.
+	annotationNamespace = "internal.gc.winnow.dev/namespace-uid"
 )
 
 const (
 	// maxCompressed is the size of a compressed copy at most. In base64 it fits into an object of the API server, which accepts 1.5 MB.
 	maxCompressed = 512 << 10
-	// maxContent is the size of an object at most, before it is compressed. The API server stores at most 1.5 MB, but as JSON that may be
-	// more.
-	maxContent = 4 << 20
+	// maxContent is the size of an object at most, before it is compressed.
+	maxContent = deletion.MostCopied
 )
 
 // entry is what the metadata of a stored copy says.
@@ -63,6 +65,7 @@ type entry struct {
 	namespace, name string
 	resourceVersion string
 	object          gc.RecordObject
+	namespaceUID    types.UID
 	bytes           int64
 	// at and until are zero if they are not known.
 	at, until time.Time
@@ -77,7 +80,8 @@ func describe(m metav1.Object) entry {
 		object: gc.RecordObject{
 			Resource: a[annotationResource], Name: a[annotationName], UID: types.UID(a[annotationUID]), ResourceVersion: a[annotationVersion],
 		},
-		runsAgain: a[annotationRuns] == "true",
+		namespaceUID: types.UID(a[annotationNamespace]),
+		runsAgain:    a[annotationRuns] == "true",
 	}
 	e.bytes, _ = strconv.ParseInt(a[annotationBytes], 10, 64)
 	e.bytes = max(e.bytes, 0)
@@ -100,7 +104,7 @@ func (e *entry) newObject(content string) *unstructured.Unstructured {
 		annotationResource: e.object.Resource, annotationName: e.object.Name, annotationUID: string(e.object.UID),
 		annotationVersion: e.object.ResourceVersion, annotationTime: e.at.UTC().Format(time.RFC3339Nano),
 		annotationUntil: e.until.UTC().Format(time.RFC3339Nano), annotationBytes: strconv.FormatInt(e.bytes, 10),
-		annotationRuns: strconv.FormatBool(e.runsAgain),
+		annotationRuns: strconv.FormatBool(e.runsAgain), annotationNamespace: string(e.namespaceUID),
 	})
 	return object
 }

@@ -54,6 +54,9 @@ type store struct {
 	requests []string
 	clock    *clocktesting.FakeClock
 	doubt    bool // about clocks
+	// recreated is added to the names of namespaces to make their UIDs.
+	recreated    string
+	namespaceErr error
 }
 
 func newStore(t *testing.T) *store {
@@ -68,6 +71,10 @@ func newStore(t *testing.T) *store {
 	}
 	listing := metadatafake.NewSimpleMetadataClient(scheme)
 	listing.PrependReactor("*", "objectcopies", s.reactMetadata)
+	listing.PrependReactor("get", "namespaces", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.GetAction).GetName()
+		return true, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + s.recreated)}}, s.namespaceErr
+	})
 	s.Config = Config{
 		Client: client, Metadata: listing, Clock: s.clock, PerNamespace: 10, BytesPerNamespace: 1 << 20,
 		Budget: rate.NewLimiter(rate.Inf, 1), Doubt: func(context.Context) bool { return s.doubt },
@@ -182,7 +189,7 @@ func (s *store) count(prefix string) (n int) {
 // order returns an order for a ConfigMap in a version.
 func order(namespace, name string, version uint64) *deletion.Order {
 	return &deletion.Order{
-		Kind: &kinds.Kind{}, KeepCopy: week,
+		Kind: &kinds.Kind{}, KeepCopy: week, NamespaceUID: types.UID(namespace),
 		Fact: &lifecycle.Fact{
 			Resource: gc.ResourceConfigMaps, Namespace: namespace, Name: name, UID: types.UID("uid-" + name), ResourceVersion: version,
 		},

@@ -5,11 +5,14 @@ package copies
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
@@ -30,10 +33,14 @@ func (r *Reader) Copies(ctx context.Context, q gc.CopyQuery) (gc.CopyPage, error
 	if err != nil {
 		return gc.CopyPage{}, err
 	}
+	namespaceUID, err := r.namespaceUID(ctx, q.Namespace)
+	if err != nil {
+		return gc.CopyPage{}, err
+	}
 	page := gc.CopyPage{ListMeta: metav1.ListMeta{ResourceVersion: found.ResourceVersion, Continue: found.Continue}}
 	for i := range found.Items {
 		e := describe(&found.Items[i])
-		if e.expired(now) {
+		if e.expired(now) || q.Namespace != "" && e.namespaceUID != namespaceUID {
 			continue
 		}
 		may, err := q.MayList(ctx, e.object.Resource)
@@ -53,7 +60,7 @@ func (r *Reader) Copy(ctx context.Context, namespace, name string) (*gc.CleanupC
 	if err != nil {
 		return nil, notFound(err, name)
 	}
-	return r.serve(m, name)
+	return r.serve(ctx, m, name)
 }
 
 // Content returns a copy with its content.
@@ -62,7 +69,7 @@ func (r *Reader) Content(ctx context.Context, namespace, name string) (*gc.Clean
 	if err != nil {
 		return nil, notFound(err, name)
 	}
-	out, err := r.serve(object, name)
+	out, err := r.serve(ctx, object, name)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +77,36 @@ func (r *Reader) Content(ctx context.Context, namespace, name string) (*gc.Clean
 	return out, err
 }
 
-func (r *Reader) serve(m metav1.Object, name string) (*gc.CleanupCopy, error) {
+func (r *Reader) serve(ctx context.Context, m metav1.Object, name string) (*gc.CleanupCopy, error) {
 	e := describe(m)
-	if e.expired(r.Clock.Now()) {
+	namespaceUID, err := r.namespaceUID(ctx, e.namespace)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.expired(r.Clock.Now()), e.namespaceUID != namespaceUID:
 		return nil, notFound(nil, name)
 	}
 	out := e.serve()
 	return &out, nil
 }
+
+// namespaceUID returns the UID of a namespace; empty for all namespaces, or if there is none of this name. The copy was read before, so it
+// is in this namespace or in an earlier one of the same name, whose objects are not for everybody who may read this one.
+func (r *Reader) namespaceUID(ctx context.Context, name string) (types.UID, error) {
+	if name == "" {
+		return "", nil
+	}
+	m, err := r.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the namespace: %w", err)
+	}
+	return m.UID, nil
+}
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // notFound is about the copy that users know, and not about what is stored. It leaves other errors as they are.
 func notFound(err error, name string) error {

@@ -5,6 +5,7 @@ package copies
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +20,8 @@ import (
 const (
 	// removeEvery is how often the leader looks for copies that have expired.
 	removeEvery = time.Hour
-	// perPage is how many copies a page of metadata has.
-	perPage = 500
+	// perPage is how many copies a page of metadata has. For each page, the API server reads whole copies, of up to 700 kB each.
+	perPage = 25
 	// removeMost is how many copies are removed at most to make room for one.
 	removeMost = 50
 )
@@ -57,9 +58,13 @@ func (w *Writer) sweep(ctx context.Context) error {
 func (w *Writer) recount(ctx context.Context, namespace string) error {
 	var found usage
 	var expired []entry
-	now := w.Clock.Now()
+	var first time.Time
+	now, before := w.Clock.Now(), w.rooms.written(namespace)
 	err := w.each(ctx, namespace, func(e *entry) bool {
 		found = found.plus(e.usage())
+		if !e.until.IsZero() && (first.IsZero() || e.until.Before(first)) {
+			first = e.until
+		}
 		if e.expired(now) && len(expired) < removeMost {
 			expired = append(expired, *e)
 		}
@@ -76,27 +81,35 @@ func (w *Writer) recount(ctx context.Context, namespace string) error {
 			found = found.minus(expired[i].usage())
 		}
 	}
-	w.rooms.count(namespace, found, now)
+	w.rooms.count(namespace, found, before, now, first)
 	return nil
 }
 
 func (w *Writer) remove(ctx context.Context, e *entry) (done bool) {
+	return w.removeWith(ctx, w.stored, e)
+}
+
+func (w *Writer) removeWith(ctx context.Context, writer *kept.Writer, e *entry) (done bool) {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(Resource.GroupVersion().WithKind(kind))
 	object.SetNamespace(e.namespace)
 	object.SetName(e.name)
 	object.SetResourceVersion(e.resourceVersion)
-	return w.stored.Write(ctx, kept.Change{Object: object, Delete: true, Cost: 1})
+	return writer.Write(ctx, kept.Change{Object: object, Delete: true, Cost: 1})
 }
 
 // each calls visit with what the metadata of each copy says, until visit returns false. With a namespace, it visits only that.
 func (w *Writer) each(ctx context.Context, namespace string, visit func(*entry) (more bool)) error {
 	for options := (metav1.ListOptions{Limit: perPage}); ; {
 		page, err := w.listPage(ctx, namespace, options)
-		if apierrors.IsNotFound(err) { // A list needs no namespace.
+		next := nextAfter(err)
+		switch {
+		case next != "": // The list has taken so long that its beginning is forgotten. The rest is newer.
+			options.Continue = next
+			continue
+		case apierrors.IsNotFound(err): // A list needs no namespace.
 			return errUnserved
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 		for i := range page.Items {
@@ -108,6 +121,15 @@ func (w *Writer) each(ctx context.Context, namespace string, visit func(*entry) 
 			return nil
 		}
 	}
+}
+
+// nextAfter returns with what a list continues after an error that says so; empty for other errors.
+func nextAfter(err error) string {
+	var status apierrors.APIStatus
+	if apierrors.IsResourceExpired(err) && errors.As(err, &status) {
+		return status.Status().ListMeta.Continue
+	}
+	return ""
 }
 
 func (w *Writer) listPage(

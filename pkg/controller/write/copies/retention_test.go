@@ -57,7 +57,7 @@ func TestRetention(t *testing.T) {
 	}
 	s.doubt = false
 	check("after a day", []string{"week"}, []string{"week"})
-	s.objects["a/uid-week"].SetAnnotations(map[string]string{annotationResource: gc.ResourceConfigMaps})
+	s.objects["a/uid-week"].SetAnnotations(map[string]string{annotationResource: gc.ResourceConfigMaps, annotationNamespace: "a"})
 	s.clock.Step(10 * week)
 	check("its time cannot be read", []string{""}, []string{""})
 	if got := s.names("b"); len(got) > 0 {

@@ -25,8 +25,11 @@ type room struct {
 	// during the list are counted twice, or somebody deleted some. It is listed again before that keeps a copy from being stored.
 	stored usage
 	listed time.Time // zero if nothing is known
-	// pending is what this replica is writing.
-	pending usage
+	// pending is what this replica is writing. written is all that it has written since it started, to add to a list what was written
+	// while it was made.
+	pending, written usage
+	// fullUntil is until when no copy will expire, if the list has found as many as there may be; zero otherwise.
+	fullUntil time.Time
 }
 
 // rooms has the room of namespaces. It is safe for concurrent use.
@@ -35,6 +38,9 @@ type rooms struct {
 	mu    sync.Mutex
 	byNS  map[string]*room
 }
+
+// fullMost is for how long at most a namespace counts as full without another look: somebody may remove copies.
+const fullMost = 5 * time.Minute
 
 // mostRooms is how many namespaces are remembered. To know a namespace again costs a list of metadata.
 const mostRooms = 10_000
@@ -69,7 +75,7 @@ func (r *rooms) reserve(namespace string, needs, replaces usage) (full string, l
 	}
 	switch then := room.stored.plus(room.pending).minus(replaces).plus(needs); {
 	case then.count > r.quota.count:
-		full = fmt.Sprintf("the namespace would have %d copies, and may have %d", then.count, r.quota.count)
+		full = tooMany(then.count, r.quota.count)
 	case then.bytes > r.quota.bytes:
 		full = fmt.Sprintf("the copies of the namespace would take %d bytes, and may take %d", then.bytes, r.quota.bytes)
 	default:
@@ -89,18 +95,66 @@ func (r *rooms) settle(namespace string, needs, replaces usage, result result) {
 	switch result {
 	case stored:
 		room.stored = room.stored.plus(needs).minus(replaces)
+		room.written = room.written.plus(needs)
 	case unknown:
 		room.listed = time.Time{}
+		room.written = room.written.plus(needs)
 	case notStored:
 	}
 }
 
-// count sets what a list at a time has found.
-func (r *rooms) count(namespace string, found usage, at time.Time) {
+// written returns what was written in a namespace since this replica started.
+func (r *rooms) written(namespace string) usage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of(namespace).written
+}
+
+// count sets what a list at a time has found, and when the first of these copies expires. before is what was written before the list.
+// What was written while the list was made may be missing in it, so it is added.
+func (r *rooms) count(namespace string, found, before usage, at, firstExpires time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	room := r.of(namespace)
-	room.stored, room.listed = found, at
+	room.stored, room.listed, room.fullUntil = found.plus(room.written.minus(before)), at, time.Time{}
+	if most := at.Add(fullMost); found.count >= r.quota.count {
+		room.fullUntil = most
+		if !firstExpires.IsZero() && firstExpires.Before(most) {
+			room.fullUntil = firstExpires
+		}
+	}
+}
+
+// full returns why it is known that there is no room for another copy; empty if it is not known.
+func (r *rooms) full(namespace string, now time.Time) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	room := r.byNS[namespace]
+	if room == nil || room.listed.IsZero() || room.stored.count < r.quota.count ||
+		!now.Before(room.fullUntil) && now.Sub(room.listed) >= recountAfter {
+		return ""
+	}
+	return tooMany(room.stored.count+1, r.quota.count)
+}
+
+func tooMany(count, most int) string {
+	return fmt.Sprintf("the namespace would have %d copies, and may have %d", count, most)
+}
+
+// listed returns when the copies of a namespace were last counted; zero if they never were.
+func (r *rooms) listed(namespace string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of(namespace).listed
+}
+
+// free takes in that a copy was removed. If the copies were counted since before, it may not have been among them.
+func (r *rooms) free(namespace string, was usage, before time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if room := r.of(namespace); room.listed.Equal(before) {
+		room.stored = room.stored.minus(was)
+	}
 }
 
 // forget forgets what is stored, because another replica may have written since.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
@@ -24,8 +25,6 @@ import (
 )
 
 const (
-	// atOnce is how many objects are read and copied at once. Each may need several times its size, of up to some megabytes.
-	atOnce = 4
 	// requestTimeout bounds each request.
 	requestTimeout = 5 * time.Second
 	// slack is for how much longer than promised a copy is kept, because the DELETE follows after it.
@@ -54,29 +53,23 @@ type Config struct {
 type Writer struct {
 	Config
 	rooms  rooms
-	slots  chan struct{}
+	mine   mine
 	stored *kept.Writer
+	// undone removes what was stored for a DELETE that failed. At most deletion.CopiesAtOnce of these are under way, so they need no budget.
+	undone *kept.Writer
 }
 
 // NewWriter returns a Writer.
 func NewWriter(c Config) *Writer {
-	return &Writer{
-		Config: c, rooms: rooms{quota: usage{c.PerNamespace, c.BytesPerNamespace}}, slots: make(chan struct{}, atOnce),
-		stored: kept.NewWriter(kept.Config{
-			Resource: Resource, Client: c.Client, Clock: c.Clock, Budget: c.Budget, Writes: metrics.CopyWrites, Timeout: requestTimeout,
-			Failure: "Cannot remove a copy of a deleted object",
-		}),
+	remover := kept.Config{
+		Resource: Resource, Client: c.Client, Clock: c.Clock, Budget: c.Budget, Writes: metrics.CopyWrites, Timeout: requestTimeout,
+		Failure: "Cannot remove a copy of a deleted object",
 	}
-}
-
-// Enter waits until the object of an order may be read and copied: whole objects take memory. The caller must call leave, unless ctx has
-// ended.
-func (w *Writer) Enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case w.slots <- struct{}{}:
-		return func() { <-w.slots }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	unlimited := remover
+	unlimited.Budget = rate.NewLimiter(rate.Inf, 1)
+	return &Writer{
+		Config: c, rooms: rooms{quota: usage{c.PerNamespace, c.BytesPerNamespace}},
+		stored: kept.NewWriter(remover), undone: kept.NewWriter(unlimited),
 	}
 }
 
@@ -86,13 +79,20 @@ func (w *Writer) Keep(ctx context.Context, o *deletion.Order, object []byte) (un
 	if why := gc.CopyRefusal(o.Fact.Resource); why != "" { // No rule can ask for it.
 		return time.Time{}, refusal(deletion.Refused, fmt.Sprintf("%s %s", o.Fact.Resource, why))
 	}
+	if o.NamespaceUID == "" { // Nobody could read the copy.
+		return time.Time{}, refusal(deletion.Unknown, notStoredBecause+"the UID of its namespace is not known")
+	}
+	if until := w.reuse(ctx, o); !until.IsZero() {
+		return until, nil
+	}
 	content, err := encode(object)
 	if err != nil {
 		return time.Time{}, refusalOf(err)
 	}
 	now := w.Clock.Now()
 	e := entry{
-		namespace: o.Fact.Namespace, name: nameOf(o.Fact.UID), bytes: int64(len(content)), runsAgain: o.Kind.Finishes,
+		namespace: o.Fact.Namespace, name: nameOf(o.Fact.UID), namespaceUID: o.NamespaceUID,
+		bytes: int64(len(content)), runsAgain: o.Kind.Finishes,
 		at: now.Truncate(time.Microsecond), until: now.Add(o.KeepCopy + slack).Truncate(time.Microsecond),
 		object: gc.RecordObject{
 			Resource: o.Fact.Resource, Name: o.Fact.Name, UID: o.Fact.UID, ResourceVersion: strconv.FormatUint(o.Fact.ResourceVersion, 10),
@@ -104,8 +104,20 @@ func (w *Writer) Keep(ctx context.Context, o *deletion.Order, object []byte) (un
 	return e.until, nil
 }
 
-// Forget forgets how many copies there are, because another replica may have led.
-func (w *Writer) Forget() { w.rooms.forget() }
+// Full returns how an order ends if it is known that its namespace has as many copies as it may have; nil otherwise. It asks nobody, so a
+// full namespace costs no requests.
+func (w *Writer) Full(o *deletion.Order) *deletion.Result {
+	if full := w.rooms.full(o.Fact.Namespace, w.Clock.Now()); full != "" {
+		return refusalOf(errFull(full))
+	}
+	return nil
+}
+
+// Forget forgets what is stored, because another replica may have led.
+func (w *Writer) Forget() {
+	w.rooms.forget()
+	w.mine.forgetAll()
+}
 
 // errFull says that there is no room for a copy.
 type errFull string
@@ -128,8 +140,14 @@ func refusalOf(err error) *deletion.Result {
 	case errors.As(err, &tooLarge):
 		return refusal(deletion.CopyTooLarge, err.Error())
 	}
-	return refusal(deletion.Unknown, "its copy cannot be stored: "+err.Error())
+	if later, ok := deletion.Throttled(err); ok {
+		later.NotSent, later.ServerError, later.Detail = true, false, notStoredBecause+err.Error()
+		return &later
+	}
+	return refusal(deletion.Unknown, notStoredBecause+err.Error())
 }
+
+const notStoredBecause = "its copy cannot be stored: "
 
 func refusal(outcome deletion.Outcome, detail string) *deletion.Result {
 	return &deletion.Result{Outcome: outcome, NotSent: true, Detail: detail}
@@ -141,9 +159,10 @@ func (w *Writer) store(ctx context.Context, e entry, content string) error {
 	if err != nil {
 		return err
 	}
-	needs, replaces := usage{1, e.bytes}, older.usage()
+	needs := usage{1, e.bytes}
+	var version string
 	for range conflicts {
-		err = w.write(ctx, e, content)
+		version, err = w.write(ctx, e, content)
 		if !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
 			break
 		}
@@ -152,10 +171,12 @@ func (w *Writer) store(ctx context.Context, e entry, content string) error {
 			err = readErr
 			break
 		}
-		e.resourceVersion, replaces = found.version(), found.usage()
+		older, e.resourceVersion = found, found.version()
 	}
-	w.rooms.settle(e.namespace, needs, replaces, resultOf(err))
+	w.rooms.settle(e.namespace, needs, older.usage(), resultOf(err))
 	switch {
+	case err == nil:
+		w.mine.add(e, version, older.settled(e.at))
 	case apierrors.IsRequestEntityTooLargeError(err):
 		return errTooLarge{bytes: int(e.bytes), most: maxCompressed, compressed: true}
 	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && e.resourceVersion != "":
@@ -180,14 +201,19 @@ func resultOf(err error) result {
 	return unknown
 }
 
-func (w *Writer) write(ctx context.Context, e entry, content string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+// write stores a copy, and returns its resource version. The end of ctx does not cancel the request, because its outcome would be unknown.
+func (w *Writer) write(ctx context.Context, e entry, content string) (version string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	client, object := w.Client.Resource(Resource).Namespace(e.namespace), e.newObject(content)
+	var written *unstructured.Unstructured
 	if e.resourceVersion == "" {
-		_, err = client.Create(ctx, object, metav1.CreateOptions{})
+		written, err = client.Create(ctx, object, metav1.CreateOptions{})
 	} else {
-		_, err = client.Update(ctx, object, metav1.UpdateOptions{})
+		written, err = client.Update(ctx, object, metav1.UpdateOptions{})
 	}
 	result := "failed"
 	switch {
@@ -197,7 +223,10 @@ func (w *Writer) write(ctx context.Context, e entry, content string) (err error)
 		result = "conflict"
 	}
 	metrics.CopyWrites.WithLabelValues(result).Inc()
-	return err
+	if err != nil {
+		return "", err
+	}
+	return written.GetResourceVersion(), nil
 }
 
 // reserve takes room for a copy, and returns the older copy that it replaces; nil if there is none, or if that does not matter.
@@ -248,7 +277,10 @@ func (e *entry) version() string {
 }
 
 // errNewer says that another replica has stored a newer state, for a DELETE that it may have sent by now.
-var errNewer = errors.New("a copy of a newer state of the object is stored already")
+var errNewer = errors.New("another replica of Winnow has just stored a copy of a newer state of the object")
+
+// errOther says that two objects have the same UID. Only an API server other than that of Kubernetes could make such objects.
+var errOther = errors.New("there is a copy of another object with the same UID")
 
 // findOlder returns the stored copy that a copy replaces; nil if there is none. A replica that no longer leads must not replace what the
 // leader has stored for its DELETE.
@@ -263,7 +295,10 @@ func (w *Writer) findOlder(ctx context.Context, e *entry) (*entry, error) {
 		return nil, err
 	}
 	found := describe(m)
-	if found.objectVersion() > e.objectVersion() {
+	switch {
+	case found.object.Resource != e.object.Resource, found.object.Name != e.object.Name:
+		return nil, errOther
+	case found.objectVersion() > e.objectVersion() && !found.settled(e.at): // Later, the store has gone back in time.
 		return nil, errNewer
 	}
 	return &found, nil

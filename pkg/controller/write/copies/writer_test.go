@@ -49,15 +49,15 @@ func TestKeep(t *testing.T) {
 func TestKeepAgain(t *testing.T) {
 	s := newStore(t)
 	w, r, old := NewWriter(s.Config), Reader{Config: s.Config}, NewWriter(s.Config)
-	for _, version := range []uint64{7, 7, 10, 9} {
-		want := deletion.Accepted
-		if version == 9 {
-			w, want = old, deletion.Unknown
-		}
+	for _, version := range []uint64{7, 7, 10} {
 		s.clock.Step(time.Hour)
-		if got := s.keep(w, order("a", "settings", version)); got != want {
-			t.Errorf("version %d: got %s, want %s", version, got, want)
+		if got := s.keep(w, order("a", "settings", version)); got != deletion.Accepted {
+			t.Errorf("version %d: got %s", version, got)
 		}
+	}
+	s.clock.Step(time.Minute)
+	if got := s.keep(old, order("a", "settings", 9)); got != deletion.Unknown {
+		t.Errorf("another replica: got %s", got)
 	}
 	got, err := r.Content(t.Context(), "a", "uid-settings")
 	if err != nil || got.Status.Content != contentOf("settings", "10") || got.Status.ExpirationTime.Time.Before(now.Add(week+3*time.Hour)) {
@@ -65,6 +65,11 @@ func TestKeepAgain(t *testing.T) {
 	}
 	if names := s.names("a"); len(names) != 1 {
 		t.Errorf("there are copies of %q", names)
+	}
+	// A store that has gone back in time has older versions. They are copied when no DELETE of the newer one can be under way any more.
+	s.clock.Step(settledAfter)
+	if got := s.keep(w, order("a", "settings", 9)); got != deletion.Accepted {
+		t.Errorf("after the store has gone back: got %s", got)
 	}
 }
 
@@ -93,6 +98,8 @@ func TestRefusals(t *testing.T) {
 		"no storage":               {nil, "", unserved, deletion.Unknown, "see artifacts/storage"},
 		"no right":                 {nil, "", apierrors.NewForbidden(Resource.GroupResource(), "x", errors.New("no")), deletion.Unknown, "cannot be stored"},
 		"no answer":                {nil, "", context.DeadlineExceeded, deletion.Unknown, "its copy cannot be stored"},
+		"too many requests":        {nil, "", apierrors.NewTooManyRequests("busy", 7), deletion.RetryLater, "its copy cannot be stored"},
+		"unavailable":              {nil, "", apierrors.NewServiceUnavailable("busy"), deletion.RetryLater, "its copy cannot be stored"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
@@ -217,7 +224,7 @@ func TestLostAnswers(t *testing.T) {
 func TestRoomOfConcurrentWrites(t *testing.T) {
 	r := rooms{quota: usage{2, 100}}
 	one := usage{1, 10}
-	r.count("a", usage{}, now)
+	r.count("a", usage{}, usage{}, now, time.Time{})
 	for i, want := range []bool{true, true, false} {
 		if full, _ := r.reserve("a", one, usage{}); (full == "") != want {
 			t.Errorf("copy %d: %q", i, full)
@@ -227,8 +234,10 @@ func TestRoomOfConcurrentWrites(t *testing.T) {
 	if full, _ := r.reserve("a", one, usage{}); full != "" {
 		t.Errorf("after a failure: %s", full)
 	}
+	before := r.written("a")
 	r.settle("a", one, usage{}, stored)
 	r.settle("a", one, usage{}, stored)
+	r.count("a", usage{}, before, now, time.Time{}) // The list began before both were stored.
 	if full, _ := r.reserve("a", one, usage{}); full == "" {
 		t.Error("both are stored, and there is room for another one")
 	}
@@ -239,30 +248,9 @@ func TestRoomOfConcurrentWrites(t *testing.T) {
 		t.Error("it is not counted again")
 	}
 	for i := range mostRooms + 10 {
-		r.count(fmt.Sprint(i), usage{}, now)
+		r.count(fmt.Sprint(i), usage{}, usage{}, now, time.Time{})
 	}
 	if len(r.byNS) > mostRooms || r.byNS["a"] == nil {
 		t.Errorf("%d namespaces are remembered; one with a write under way: %t", len(r.byNS), r.byNS["a"] != nil)
-	}
-}
-
-// TestEnter: only a few objects are in memory at once.
-func TestEnter(t *testing.T) {
-	w := NewWriter(newStore(t).Config)
-	var leave func()
-	for range atOnce {
-		var err error
-		if leave, err = w.Enter(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := w.Enter(ended); err == nil {
-		t.Error("one more entered")
-	}
-	leave()
-	if _, err := w.Enter(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

@@ -30,13 +30,6 @@ import (
 // RequestTimeout bounds one request. After this time the outcome is unknown.
 const RequestTimeout = 30 * time.Second
 
-// retryAfterMost bounds the Retry-After that the API server, or a webhook, may ask for.
-const retryAfterMost = time.Minute
-
-// byWebhook is how the message of every refusal by an admission webhook begins, whatever its status; see the package
-// k8s.io/apiserver/pkg/admission/plugin/webhook/errors. The headers of Priority and Fairness do not help, because all answers have them.
-const byWebhook = "admission webhook "
-
 // Deleter sends one request for each order: a DELETE, or the PATCH of a deadline, of exactly the state that was decided on.
 type Deleter struct {
 	cluster   kubernetes.Interface
@@ -59,8 +52,8 @@ func New(cluster kubernetes.Interface, userAgent string, clock clock.PassiveCloc
 // Answer is the result of an order.
 type Answer struct {
 	deletion.Result
-	// Overloaded is set, for the outcome RetryLater, if the API server itself is overloaded, and not only a webhook for this object.
-	Overloaded bool
+	// Right is the right that is missing, for the outcome Unauthorized.
+	Right deletion.Right
 }
 
 // Delete sends the DELETE or PATCH of an order, unless the outcome is clear without it.
@@ -88,7 +81,7 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	case err == nil && o.Deadline != nil:
 		return patched(o, result)
 	default:
-		return d.result(ctx, o, err)
+		return d.result(ctx, o.Right(), err)
 	}
 }
 
@@ -139,8 +132,8 @@ func noAnswer(err error) string {
 	return err.Error()
 }
 
-// result translates the answer of the API server.
-func (d *Deleter) result(ctx context.Context, o *deletion.Order, err error) Answer {
+// result translates the answer of the API server to a request that needs a right.
+func (d *Deleter) result(ctx context.Context, right deletion.Right, err error) Answer {
 	if err == nil {
 		return answered(deletion.Accepted, "")
 	}
@@ -154,21 +147,19 @@ func (d *Deleter) result(ctx context.Context, o *deletion.Order, err error) Answ
 		out.Outcome = deletion.Unknown
 		return out
 	}
+	if later, ok := deletion.Throttled(err); ok {
+		return Answer{Result: later}
+	}
 	switch status.Status().Code {
 	case http.StatusNotFound:
 		out.Outcome = deletion.NotFound
 	case http.StatusConflict:
 		out.Outcome = deletion.Conflict
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		out.Outcome, out.Overloaded = deletion.RetryLater, !strings.HasPrefix(status.Status().Message, byWebhook)
-		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-			out.RetryAfter = min(time.Duration(seconds)*time.Second, retryAfterMost)
-		}
 	case http.StatusGatewayTimeout:
 		out.Outcome = deletion.Unknown
 	case http.StatusForbidden:
-		if missing, _ := d.rights.Missing(ctx, o.Right()); missing != "" { // An error leaves the answer as it is.
-			out.Outcome, out.Detail = deletion.Unauthorized, missing
+		if missing, _ := d.rights.Missing(ctx, right); missing != "" { // An error leaves the answer as it is.
+			out.Outcome, out.Detail, out.Right = deletion.Unauthorized, missing, right
 		}
 	}
 	return out

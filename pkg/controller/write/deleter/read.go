@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +35,7 @@ func (d *Deleter) ReadWhole(ctx context.Context, o *deletion.Order) (*lifecycle.
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	raw, err := d.request(http.MethodGet, o).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	raw, err := readAtMost(ctx, d.request(http.MethodGet, o).SetHeader("Accept", runtime.ContentTypeJSON))
 	if err != nil {
 		read, err := sameObject(o)(nil, err)
 		return read, nil, err
@@ -44,6 +45,37 @@ func (d *Deleter) ReadWhole(ctx context.Context, o *deletion.Order) (*lifecycle.
 		return nil, nil, err
 	}
 	return read, raw, nil
+}
+
+// errTooLarge means that an object is too large to be copied.
+var errTooLarge = fmt.Errorf("it has more than %d bytes, and a copy may have no more; move it to a rule without keepCopy, or make it smaller",
+	deletion.MostCopied)
+
+// readAtMost returns the body of the answer to a request, unless that is too large.
+func readAtMost(ctx context.Context, request *rest.Request) ([]byte, error) {
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }() // All that is needed has been read.
+	raw, err := io.ReadAll(io.LimitReader(body, deletion.MostCopied+1))
+	if err == nil && len(raw) > deletion.MostCopied {
+		err = errTooLarge
+	}
+	return raw, err
+}
+
+// ReadFailed returns how an order ends after Read or ReadWhole has failed. Then no DELETE is sent.
+func (d *Deleter) ReadFailed(ctx context.Context, o *deletion.Order, err error) Answer {
+	if errors.Is(err, errTooLarge) {
+		return notSent(deletion.CopyTooLarge, err.Error())
+	}
+	out := d.result(ctx, o.ReadRight(), err)
+	out.NotSent = true
+	if out.Outcome != deletion.RetryLater && out.Outcome != deletion.Unauthorized {
+		out.Outcome = deletion.Unknown
+	}
+	return out
 }
 
 // sameObject replaces the fact of another object than that of an order, or of none, by nil.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,9 +29,10 @@ func TestReadWhole(t *testing.T) {
 		"it is there":         {text(object), object, ""},
 		"another of its name": {text(strings.Replace(object, "uid-a", "uid-b", 1)), "", ""},
 		"none":                {status(404, metav1.Status{Reason: metav1.StatusReasonNotFound}), "", ""},
-		"no right":            {status(403, metav1.Status{Reason: metav1.StatusReasonForbidden}), "", "unknown"},
+		"no right":            {status(403, metav1.Status{Reason: metav1.StatusReasonForbidden, Message: "no role"}), "", "no role"},
 		"no object":           {text("null"), "", "object"},
 		"no JSON":             {text("k8s\x00"), "", "invalid character"},
+		"without an end":      {endless, "", "a copy may have no more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -55,6 +57,53 @@ func TestReadWhole(t *testing.T) {
 				if accepts != "application/json" {
 					t.Errorf("it accepts %q", accepts)
 				}
+			}
+		})
+	}
+}
+
+// endless sends more than can be copied, and goes on until the caller does not read any more.
+func endless(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	for block, sent := make([]byte, 1<<20), 0; sent < 1<<30; sent += len(block) {
+		if _, err := w.Write(block); err != nil {
+			return
+		}
+	}
+	panic("all of it was read")
+}
+
+// TestReadFailed: an order whose object cannot be read ends without a DELETE, and says which right is missing.
+func TestReadFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer  http.HandlerFunc
+		allowed bool
+		want    Answer
+	}{
+		"no right":          {status(403, metav1.Status{}), false, Answer{Result: deletion.Result{Outcome: deletion.Unauthorized}}},
+		"refused":           {status(403, metav1.Status{}), true, Answer{Result: deletion.Result{Outcome: deletion.Unknown}}},
+		"too many requests": {plain(429, "busy", "Retry-After", "7"), true, Answer{Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: 7 * time.Second, Overloaded: true}}},
+		"an error":          {status(500, metav1.Status{}), true, Answer{Result: deletion.Result{Outcome: deletion.Unknown, ServerError: true}}},
+		"no answer":         {cut, true, Answer{Result: deletion.Result{Outcome: deletion.Unknown}}},
+		"too large":         {endless, true, Answer{Result: deletion.Result{Outcome: deletion.CopyTooLarge}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.answer, s.allowed = c.answer, c.allowed
+			d := newDeleter(s, fixedClock())
+			o := &deletion.Order{Kind: testkinds.Run(t, false), Fact: &lifecycle.Fact{
+				Resource: "runs.example.com", Namespace: "team-a", Name: "a", UID: "uid-a",
+			}}
+			_, _, err := d.ReadWhole(t.Context(), o)
+			if err == nil {
+				t.Fatal("it was read")
+			}
+			got := d.ReadFailed(t.Context(), o, err)
+			if c.want.NotSent = true; got.Outcome == deletion.Unauthorized {
+				c.want.Right = deletion.Right{Verb: "get", Resource: "runs.example.com", Namespace: "team-a"}
+			}
+			if got.Detail = ""; got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
 	}
