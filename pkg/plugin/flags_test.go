@@ -121,7 +121,7 @@ func TestHelp(t *testing.T) {
 		},
 		"report --help":         {"kind: CleanupPolicy", "mode: Preview", "kubectl apply -f policy.yaml", `"mode": "Enforce"`, "is an estimate"},
 		"top --help":            {"every few seconds", "kubectl winnow top -n team-a", "--interval"},
-		"restore --help":        {"asks", "runs-again", "no owner and no finalizers", "kubectl get cleanupcopies"},
+		"restore --help":        {"asks", "runs-again", "no owner and no finalizers", "kubectl get cleanupcopies", "by their lifecycle", "another one instead"},
 		"preview --help":        {"1 if they would delete something"},
 		"ui --help":             {"It only reads, until you press a button", "do not share the address", "ssh -L"},
 		"__complete report -o ": {"json", "wide"},

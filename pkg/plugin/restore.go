@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
@@ -35,7 +36,7 @@ import (
 // restoreOptions are the flags of kubectl winnow restore.
 type restoreOptions struct {
 	*session.Session
-	uid               string
+	uid, keepFor      string
 	yes, again, tryIt bool
 }
 
@@ -51,10 +52,17 @@ func newRestore(s *session.Session) *cobra.Command {
 
 The command shows the object, asks, and creates it with your permissions. You need the permission to get the object, to read its copy, and
 to create it. The new object has the labels, annotations and data of the old one. It has no owner and no finalizers, and it has another UID.
-What was deleted along with the object does not come back.
+What was deleted along with the object does not come back. Policies apply to the new object: with --keep-for, they keep it for this long.
+If a policy limits how many objects there are, it may delete another one instead.
 
-Objects that run and finish, such as PipelineRuns, would run again. They are restored only with --` + flagAgain + `.`,
+Winnow stores a copy before it sends the DELETE. If no record says that it deleted the object in this state, the command warns you, and
+does not create the object with --yes.
+
+Objects that run and finish, such as PipelineRuns, would run again. They are restored only with --` + flagAgain + `.
+Winnow knows them by their lifecycle. It does not know what other controllers do with a new object.`,
 		Example: `  kubectl winnow restore configmap/settings -n team-a
+
+  kubectl winnow restore configmap/settings -n team-a --keep-for 30d
 
   # What would it create? Nothing is created.
   kubectl winnow restore configmap/settings -n team-a --dry-run
@@ -66,6 +74,7 @@ Objects that run and finish, such as PipelineRuns, would run again. They are res
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	cmd.Flags().StringVar(&o.uid, "uid", "", "Restore the object that had this UID. Otherwise, the newest copy of this name counts.")
+	cmd.Flags().StringVar(&o.keepFor, "keep-for", "", "Keep the new object for this long from now, like kubectl winnow keep: for example 30d.")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Create the object without asking.")
 	cmd.Flags().BoolVar(&o.again, flagAgain, false, "Restore an object that runs and finishes, and probably runs again.")
 	cmd.Flags().BoolVar(&o.tryIt, "dry-run", false, "Show the object, and let the API server check it, but do not create it.")
@@ -96,25 +105,65 @@ func (o *restoreOptions) run(ctx context.Context, args []string) error {
 		return fmt.Errorf("%s have a lifecycle: %s would probably run again. To restore it all the same, add --%s",
 			object.Resource, object.Name, flagAgain)
 	}
-	restored, err := copies.Restorable(found)
+	restored, err := o.restorable(found, time.Now())
 	if err != nil {
 		return err
 	}
-	resource, err := o.resourceOf(object, restored)
+	resource, err := o.resourceOf(object, found, restored)
 	if err != nil {
 		return err
 	}
 	if err := o.show(found, restored); err != nil {
 		return err
 	}
-	if !o.yes && !o.tryIt {
-		fmt.Fprint(o.ErrOut, "\nCreate this object? Type yes to create it: ")
-		answer, _ := bufio.NewReader(o.In).ReadString('\n')
-		if strings.TrimSpace(answer) != "yes" {
-			return errors.New("nothing was created")
-		}
+	if err := o.ask(copies.Doubt(ctx, client, found)); err != nil {
+		return err
 	}
 	return o.create(ctx, object, resource, restored)
+}
+
+// restorable returns what is created from a copy.
+func (o *restoreOptions) restorable(found *v1alpha1.CleanupCopy, now time.Time) (*unstructured.Unstructured, error) {
+	out, err := copies.Restorable(found)
+	if err != nil || o.keepFor == "" {
+		return out, err
+	}
+	keep, err := (&keepOptions{duration: o.keepFor}).annotations(now)
+	if err != nil {
+		return nil, fmt.Errorf("--keep-for=%q is no duration longer than zero; use for example 30d or 1h30m", o.keepFor)
+	}
+	annotations := out.GetAnnotations()
+	if lengthens(keep, annotations) == nil { // Otherwise it was kept for longer already.
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		for key, value := range keep {
+			annotations[key] = *value
+		}
+		out.SetAnnotations(annotations)
+	}
+	return out, nil
+}
+
+// ask asks whether to create the object, unless a flag answers. doubt says why it is not known that Winnow deleted it; empty if it is.
+func (o *restoreOptions) ask(doubt string) error {
+	if doubt != "" {
+		fmt.Fprintf(o.ErrOut, "\nWarning: %s\n", doubt)
+	}
+	switch {
+	case o.tryIt:
+		return nil
+	case o.yes && doubt != "":
+		return errors.New("nothing was created: " + doubt + ". To create the object all the same, leave out --yes, and answer the question")
+	case o.yes:
+		return nil
+	}
+	fmt.Fprint(o.ErrOut, "\nCreate this object? Type yes to create it: ")
+	answer, _ := bufio.NewReader(o.In).ReadString('\n')
+	if strings.TrimSpace(answer) != "yes" {
+		return errors.New("nothing was created")
+	}
+	return nil
 }
 
 // find returns the newest copy of an object, with its content. If there is none, the error says what is known instead.
@@ -163,7 +212,9 @@ func whyNoCopy(object local.Object, known []v1alpha1.CleanupRecord, now time.Tim
 }
 
 // resourceOf returns the resource as which an object is created.
-func (o *restoreOptions) resourceOf(object local.Object, restored *unstructured.Unstructured) (*meta.RESTMapping, error) {
+func (o *restoreOptions) resourceOf(
+	object local.Object, found *v1alpha1.CleanupCopy, restored *unstructured.Unstructured,
+) (*meta.RESTMapping, error) {
 	mapper, err := o.Flags.ToRESTMapper()
 	if err != nil {
 		return nil, err
@@ -172,8 +223,7 @@ func (o *restoreOptions) resourceOf(object local.Object, restored *unstructured.
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("the cluster does not serve %s of %s any more, so it cannot be restored; install its "+
-			"CustomResourceDefinition with this version first", kind.Kind, kind.GroupVersion())
+		return nil, notServed(mapper, kind, found)
 	case err != nil:
 		return nil, err
 	case mapping.Resource.GroupResource().String() != object.Resource || mapping.Scope.Name() != meta.RESTScopeNameNamespace:
@@ -184,7 +234,24 @@ func (o *restoreOptions) resourceOf(object local.Object, restored *unstructured.
 	return mapping, nil
 }
 
-// show prints what is created.
+// notServed says that a kind is not served any more in the version of a copy, and in which versions it is.
+func notServed(mapper meta.RESTMapper, kind schema.GroupVersionKind, found *v1alpha1.CleanupCopy) error {
+	var versions []string
+	if mappings, err := mapper.RESTMappings(kind.GroupKind()); err == nil {
+		for _, m := range mappings {
+			versions = append(versions, m.GroupVersionKind.Version)
+		}
+	}
+	if len(versions) == 0 {
+		return fmt.Errorf("the cluster does not serve %s of %s any more, so it cannot be restored; install its CustomResourceDefinition first",
+			kind.Kind, kind.GroupVersion())
+	}
+	return fmt.Errorf("the copy is of %s in version %s, and the cluster serves only %s. Change the content to such a version, and create it "+
+		"yourself: kubectl get cleanupcopies %s -n %s -o jsonpath={.status.content}",
+		kind.GroupKind(), kind.Version, strings.Join(versions, ", "), found.Name, found.Namespace)
+}
+
+// show prints what is created. If there is a question about it, it is printed where the question is.
 func (o *restoreOptions) show(found *v1alpha1.CleanupCopy, restored *unstructured.Unstructured) error {
 	text, err := yaml.Marshal(restored.Object)
 	if err != nil {
@@ -192,7 +259,11 @@ func (o *restoreOptions) show(found *v1alpha1.CleanupCopy, restored *unstructure
 	}
 	fmt.Fprintf(o.ErrOut, "Copied %s, kept until %s, UID %s:\n\n", output.When(found.Status.CopyTime.Time, time.Now()),
 		found.Status.ExpirationTime.UTC().Format(time.RFC3339), found.Status.Object.UID)
-	_, err = o.Out.Write(text)
+	out := o.ErrOut
+	if o.tryIt {
+		out = o.Out
+	}
+	_, err = out.Write(text)
 	return err
 }
 
@@ -217,7 +288,7 @@ func (o *restoreOptions) create(ctx context.Context, object local.Object, as *me
 		fmt.Fprintf(o.ErrOut, "\n%s/%s would be created (dry run)\n", object.Resource, object.Name)
 		return nil
 	}
-	fmt.Fprintf(o.ErrOut, "\n%s/%s created. Winnow deletes it again when a policy says so. To see when, or to keep it:\n\n"+
+	fmt.Fprintf(o.ErrOut, "\n%s/%s created. Winnow deletes it again when a policy says so. To see when, or to keep it for longer:\n\n"+
 		"  kubectl winnow why %[1]s/%[2]s -n %[3]s\n  kubectl winnow keep %[1]s/%[2]s -n %[3]s --for 7d\n",
 		object.Resource, object.Name, object.Namespace)
 	return nil

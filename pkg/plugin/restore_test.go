@@ -5,18 +5,23 @@ package plugin
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/internal/plugintest"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/session"
 )
 
 var configMap = local.Object{Resource: "configmaps", Namespace: "team-a", Name: "c"}
@@ -46,6 +51,81 @@ func TestWhyNoCopy(t *testing.T) {
 		if got := whyNoCopy(configMap, c.known, plugintest.Now); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestAsk: what nobody knows to be deleted is not created without a question.
+func TestAsk(t *testing.T) {
+	for name, c := range map[string]struct {
+		options        restoreOptions
+		doubt, answer  string
+		fails, printed string
+	}{
+		"yes":                 {restoreOptions{}, "", "yes\n", "", "Type yes"},
+		"no":                  {restoreOptions{}, "", "y\n", "nothing was created", "Type yes"},
+		"no answer":           {restoreOptions{}, "", "", "nothing was created", "Type yes"},
+		"by a flag":           {restoreOptions{yes: true}, "", "", "", ""},
+		"in doubt":            {restoreOptions{}, "no record", "yes\n", "", "Warning: no record"},
+		"in doubt, by a flag": {restoreOptions{yes: true}, "no record", "yes\n", "leave out --yes", "Warning: no record"},
+		"in doubt, dry run":   {restoreOptions{tryIt: true, yes: true}, "no record", "", "", "Warning: no record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			streams, in, out, errOut := genericiooptions.NewTestIOStreams()
+			in.WriteString(c.answer)
+			c.options.Session = &session.Session{IOStreams: streams}
+			err := c.options.ask(c.doubt)
+			if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("got %v", err)
+			}
+			if !strings.Contains(errOut.String(), c.printed) || out.Len() > 0 {
+				t.Errorf("it prints %q, %q", errOut, out)
+			}
+		})
+	}
+}
+
+// TestKeepFor: the new object is kept for a time from the beginning, unless the old one was kept for longer.
+func TestKeepFor(t *testing.T) {
+	for name, c := range map[string]struct{ keepFor, before, want, fails string }{
+		"for a month":         {"30d", "", "2026-07-31T12:00:00Z", ""},
+		"it was kept":         {"30d", "2026-07-02T00:00:00Z", "2026-07-31T12:00:00Z", ""},
+		"it was kept, longer": {"30d", "2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z", ""},
+		"not":                 {"", "2026-07-02T00:00:00Z", "2026-07-02T00:00:00Z", ""},
+		"no duration":         {"month", "", "", "--keep-for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := &v1alpha1.CleanupCopy{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a"}}
+			found.Status.Object.Name = "c"
+			annotations := ""
+			if c.before != "" {
+				annotations = fmt.Sprintf(`, "annotations": {%q: %q}`, gc.AnnotationKeepUntil, c.before)
+			}
+			found.Status.Content = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "team-a"` + annotations + `}}`
+			got, err := (&restoreOptions{keepFor: c.keepFor}).restorable(found, plugintest.Now)
+			switch {
+			case c.fails != "":
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("got %v", err)
+				}
+			case err != nil || got.GetAnnotations()[gc.AnnotationKeepUntil] != c.want:
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestNotServed: the error names the versions that are served.
+func TestNotServed(t *testing.T) {
+	found := &v1alpha1.CleanupCopy{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "u"}}
+	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	if got := notServed(mapper, kind, found).Error(); !strings.Contains(got, "install its CustomResourceDefinition") {
+		t.Errorf("got %q", got)
+	}
+	mapper = meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: "example.com", Version: "v2"}})
+	mapper.Add(kind.GroupKind().WithVersion("v2"), meta.RESTScopeNamespace)
+	if got := notServed(mapper, kind, found).Error(); !strings.Contains(got, "serves only v2") || !strings.Contains(got, "cleanupcopies u -n team-a") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/records"
 )
 
 // perPage is how many copies are listed at once.
@@ -47,6 +48,27 @@ func Newest(
 			return newest, nil
 		}
 	}
+}
+
+// Doubt returns why it is not known that Winnow deleted an object in the state of its copy; empty if a record of the deletion says so.
+// Winnow stores a copy before it sends the DELETE, so somebody else may have changed and deleted the object since.
+func Doubt(ctx context.Context, client gcclient.CleanupRecordsGetter, c *v1alpha1.CleanupCopy) string {
+	selector := fields.OneTermEqualSelector("metadata.name", string(c.Status.Object.UID))
+	known, _, err := records.Read(ctx, client, records.Query{Namespace: c.Namespace, Fields: selector})
+	if err != nil {
+		return "Winnow does not say if it deleted the object in this state: " + err.Error()
+	}
+	for i := range known {
+		if known[i].Status.Object == c.Status.Object {
+			return ""
+		}
+	}
+	if len(known) > 0 {
+		return fmt.Sprintf("Winnow deleted the object in another state than the one that was copied (resourceVersion %s, and not %s)",
+			known[0].Status.Object.ResourceVersion, c.Status.Object.ResourceVersion)
+	}
+	return "no record says that Winnow deleted the object in this state. Records appear a few seconds after deletions; otherwise, somebody " +
+		"else may have changed and deleted it after it was copied"
 }
 
 // Restorable returns what can be created from the content of a copy. Of the metadata, only the name, labels and annotations stay:

@@ -5,6 +5,7 @@ package copies
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -119,6 +120,41 @@ func TestTwentyKinds(t *testing.T) {
 		}
 		if diff := cmp.Diff(decoded(t, strings.Replace(content, `,"uid":"u"`, "", 1)), decoded(t, string(encoded))); diff != "" {
 			t.Errorf("kind %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// TestDoubt: only a record of the deletion of the same state says that the copy is what was deleted.
+func TestDoubt(t *testing.T) {
+	object := v1alpha1.RecordObject{Resource: "configmaps", Name: "c", UID: "u", ResourceVersion: "7"}
+	other := object
+	other.ResourceVersion = "8"
+	for name, c := range map[string]struct {
+		known []v1alpha1.RecordObject
+		err   error
+		want  string
+	}{
+		"deleted":                  {[]v1alpha1.RecordObject{object}, nil, ""},
+		"deleted, among others":    {[]v1alpha1.RecordObject{other, object}, nil, ""},
+		"deleted in another state": {[]v1alpha1.RecordObject{other}, nil, "resourceVersion 8, and not 7"},
+		"no record":                {nil, nil, "no record says"},
+		"no answer":                {nil, errors.New("down"), "does not say"},
+	} {
+		client := fake.NewClientset()
+		client.PrependReactor("list", "cleanuprecords", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if options := action.(clienttesting.ListActionImpl).ListOptions; options.FieldSelector != "metadata.name=u" || action.GetNamespace() != "a" {
+				t.Errorf("the field selector is %s", options.FieldSelector)
+			}
+			list := &v1alpha1.CleanupRecordList{}
+			for _, known := range c.known {
+				list.Items = append(list.Items, v1alpha1.CleanupRecord{Status: v1alpha1.CleanupRecordStatus{Object: known}})
+			}
+			return true, list, c.err
+		})
+		found := copyOf("c", "")
+		found.Status.Object = object
+		if got := Doubt(t.Context(), client.GcV1alpha1(), found); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }
