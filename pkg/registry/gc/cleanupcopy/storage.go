@@ -41,9 +41,9 @@ type Reader interface {
 var resource = gc.Resource("cleanupcopies")
 
 const (
-	// maxPage is how many copies a page may have.
-	maxPage = 500
-	// mostReads is how many requests read at once. A content has up to some megabytes.
+	// maxPage is how many copies a page may have. The API server reads whole copies for it, of up to 700 kB each.
+	maxPage = 50
+	// mostReads is how many requests read at once, or send a content. A content has up to some megabytes.
 	mostReads = 4
 )
 
@@ -96,7 +96,16 @@ func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runt
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	out, err := r.get(ctx, who, name)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	context.AfterFunc(ctx, leave) // When the response is sent: until then, it takes memory.
+	return out, nil
+}
+
+func (r *REST) get(ctx context.Context, who user.Info, name string) (runtime.Object, error) {
 	namespace := genericapirequest.NamespaceValue(ctx)
 	found, err := r.reader.Copy(ctx, namespace, name)
 	if err != nil {

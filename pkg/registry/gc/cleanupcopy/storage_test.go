@@ -157,6 +157,33 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// TestContentsInFlight: a content takes its place until the request ends, and an error takes none.
+func TestContentsInFlight(t *testing.T) {
+	r := &request{namespace: "b", may: "get configmaps b c"}
+	s := r.rest()
+	var ends []context.CancelFunc
+	for range mostReads {
+		for _, uid := range []string{"none", "uid-c"} {
+			ctx, end := context.WithCancel(r.context())
+			ends = append(ends, end)
+			if _, err := s.Get(ctx, uid, nil); (err == nil) != (uid == "uid-c") {
+				t.Fatal(err)
+			}
+		}
+	}
+	waiting, giveUp := context.WithCancel(r.context())
+	giveUp()
+	if _, err := s.Get(waiting, "uid-c", nil); err == nil {
+		t.Error("one more content is in flight")
+	}
+	for _, end := range ends {
+		end()
+	}
+	if _, err := s.Get(r.context(), "uid-c", nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTwoTenants: neither sees that the other has copies.
 func TestTwoTenants(t *testing.T) {
 	const both = "list widgets.example.com a\nlist configmaps b\nlist configmaps a"
