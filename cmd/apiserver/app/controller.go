@@ -214,6 +214,7 @@ func (o *ControllerOptions) controllerConfig(ownNamespace string) cleanup.Config
 		RecordsPerNamespace:   o.RecordsPerNamespace,
 		CopiesPerNamespace:    o.CopiesPerNamespace,
 		CopyBytesPerNamespace: o.CopyBytesPerNamespace,
+		CopyBytesTotal:        o.CopyBytesTotal,
 		LeaderElection:        o.LeaderElection,
 	}
 }

@@ -29,8 +29,9 @@ const (
 	maxRecordsPerNamespace     = 1_000_000
 	defaultCopiesPerNamespace  = 1000
 	maxCopiesPerNamespace      = 100_000
-	// defaultCopyBytes leaves room in an etcd of 2 GiB, which is its default, if a hundred namespaces use all of it.
-	defaultCopyBytes = 10 << 20
+	// defaultCopyBytes lets 64 namespaces use all of their room. kube-apiserver keeps all copies in memory, so their total is an eighth of an
+	// etcd of 2 GiB, which is its default.
+	defaultCopyBytes, defaultCopyBytesTotal = 4 << 20, 256 << 20
 )
 
 // ControllerOptions are the flags of the controller.
@@ -56,8 +57,9 @@ type ControllerOptions struct {
 	// RecordsPerNamespace is how many records of a namespace are kept; 0 for none.
 	RecordsPerNamespace int
 	// CopiesPerNamespace is how many copies of deleted objects are kept in a namespace, and CopyBytesPerNamespace how much room they take.
-	CopiesPerNamespace    int
-	CopyBytesPerNamespace int64
+	// CopyBytesTotal is how much room the copies of all namespaces take.
+	CopiesPerNamespace                    int
+	CopyBytesPerNamespace, CopyBytesTotal int64
 	// LeaderElection configures the leader election among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
@@ -71,7 +73,7 @@ func newControllerOptions() *ControllerOptions {
 		RecordRetention:     defaultRecordRetention,
 		RecordsPerNamespace: defaultRecordsPerNamespace,
 
-		CopiesPerNamespace: defaultCopiesPerNamespace, CopyBytesPerNamespace: defaultCopyBytes,
+		CopiesPerNamespace: defaultCopiesPerNamespace, CopyBytesPerNamespace: defaultCopyBytes, CopyBytesTotal: defaultCopyBytesTotal,
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
@@ -155,6 +157,12 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		o.CopyBytesPerNamespace,
 		"How many bytes the copies of deleted objects may take in each namespace. They are compressed, and stored in the etcd of the cluster.",
 	)
+	controller.Int64Var(
+		&o.CopyBytesTotal,
+		"copy-bytes-total",
+		o.CopyBytesTotal,
+		"How many bytes the copies of deleted objects may take in all namespaces together. kube-apiserver also keeps them in memory.",
+	)
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
@@ -204,6 +212,9 @@ func (o *ControllerOptions) validateRecords() []error {
 	}
 	if n := o.CopyBytesPerNamespace; n < 0 {
 		errs = append(errs, fmt.Errorf("--copy-bytes-per-namespace is %d, it must be at least 0", n))
+	}
+	if n := o.CopyBytesTotal; n < 0 {
+		errs = append(errs, fmt.Errorf("--copy-bytes-total is %d, it must be at least 0", n))
 	}
 	return errs
 }

@@ -76,9 +76,10 @@ type Config struct {
 	RecordRetention     time.Duration
 	RecordsPerNamespace int
 	// CopiesPerNamespace is how many copies of deleted objects are kept in a namespace, and CopyBytesPerNamespace how much room they take at
-	// most.
+	// most. CopyBytesTotal is how much room the copies of all namespaces take at most.
 	CopiesPerNamespace    int
 	CopyBytesPerNamespace int64
+	CopyBytesTotal        int64
 	LeaderElection        componentbaseconfig.LeaderElectionConfiguration
 	// FirstLists is called when the lists that fill the memory begin and end; see observe.Config.
 	FirstLists func(underWay bool)

@@ -18,7 +18,7 @@ import (
 func (c *Controller) newCopies(objects dynamic.Interface, listed metadata.Interface) {
 	stored := copies.Config{
 		Client: objects, Metadata: listed, Clock: clock.RealClock{}, Doubt: c.doubtClocks, Budget: c.records.Budget(),
-		PerNamespace: c.config.CopiesPerNamespace, BytesPerNamespace: c.config.CopyBytesPerNamespace,
+		PerNamespace: c.config.CopiesPerNamespace, BytesPerNamespace: c.config.CopyBytesPerNamespace, BytesTotal: c.config.CopyBytesTotal,
 	}
 	c.copies, c.copied = copies.NewWriter(stored), &copies.Reader{Config: stored}
 }

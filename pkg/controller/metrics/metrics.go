@@ -109,6 +109,9 @@ var (
 		"Writes that store a copy of an object before its deletion, or remove one. There was a conflict if another replica had stored one, or "+
 			"the namespace had gone.",
 		result("ok", "conflict", "failed"))
+	// CopyBytes is the room of all copies.
+	CopyBytes = gauge("winnow_copy_bytes", "How many bytes the copies of deleted objects take in the etcd of the cluster, as the leader counts "+
+		"them each hour; 0 on other replicas.")
 )
 
 // The values of the labels type and result of notifications.
@@ -162,7 +165,9 @@ func Trigger(o *deletion.Order) string {
 func outcomes() []string {
 	var out []string
 	for _, o := range deletion.Outcomes {
-		if o != deletion.Released {
+		switch o {
+		case deletion.Released, deletion.CopyTooLarge, deletion.CopyQuotaExceeded: // Then none is sent.
+		case deletion.Accepted, deletion.NotFound, deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
 			out = append(out, o.String())
 		}
 	}

@@ -70,6 +70,8 @@ type entry struct {
 	// at and until are zero if they are not known.
 	at, until time.Time
 	runsAgain bool
+	// decided is when the object was decided on; it is not stored.
+	decided time.Time
 }
 
 // describe reads the metadata of a copy. What cannot be read is not known.

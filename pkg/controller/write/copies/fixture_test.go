@@ -76,7 +76,7 @@ func newStore(t *testing.T) *store {
 		return true, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + s.recreated)}}, s.namespaceErr
 	})
 	s.Config = Config{
-		Client: client, Metadata: listing, Clock: s.clock, PerNamespace: 10, BytesPerNamespace: 1 << 20,
+		Client: client, Metadata: listing, Clock: s.clock, PerNamespace: 10, BytesPerNamespace: 1 << 20, BytesTotal: 1 << 30,
 		Budget: rate.NewLimiter(rate.Inf, 1), Doubt: func(context.Context) bool { return s.doubt },
 	}
 	return s
@@ -202,6 +202,12 @@ func contentOf(name, version string) string {
 
 // keep stores a copy, and returns how the order ends; Accepted if the DELETE may be sent.
 func (s *store) keep(w *Writer, o *deletion.Order) deletion.Outcome {
+	s.Helper()
+	o.Until = s.clock.Now()
+	return s.keepOrder(w, o)
+}
+
+func (s *store) keepOrder(w *Writer, o *deletion.Order) deletion.Outcome {
 	s.Helper()
 	_, refused := w.Keep(s.Context(), o, []byte(contentOf(o.Fact.Name, strconv.FormatUint(o.Fact.ResourceVersion, 10))))
 	if refused == nil {

@@ -13,21 +13,22 @@ import (
 
 const (
 	// settledAfter is how long after a copy was stored no DELETE for which it was stored can be under way any more, of this replica or of one
-	// that has led before. Orders lapse within a second, and the API server ends requests after a minute.
+	// that has led before. Orders lapse within a second, Winnow waits for half a minute, and the API server ends requests after a minute.
 	settledAfter = 2 * time.Minute
 	// mostMine is how many copies are remembered before old ones are forgotten. To forget one costs a write, or a copy that nobody needs.
 	mostMine = 1000
 )
 
-// settled reports whether no DELETE for which a copy was stored can be under way any more; true for nil.
-func (e *entry) settled(now time.Time) bool {
-	return e == nil || !e.at.IsZero() && now.Sub(e.at) >= settledAfter
+// settled reports whether at a time no DELETE for which a copy was stored was under way any more; true for nil. That must have been so when
+// the next order was decided on, and not only when its copy is stored: the leader may pause in between.
+func (e *entry) settled(at time.Time) bool {
+	return e == nil || !e.at.IsZero() && at.Sub(e.at) >= settledAfter
 }
 
 // own is a copy that this replica has stored since it leads, for a DELETE that was answered.
 type own struct {
 	entry
-	// alone is set if no other DELETE can have been under way for the copy that it has replaced.
+	// alone is set if no DELETE was under way any more for the copy that it has replaced.
 	alone bool
 }
 
@@ -85,7 +86,7 @@ func (m *mine) forgetAll() {
 func (w *Writer) reuse(ctx context.Context, o *deletion.Order) time.Time {
 	found, ok := w.mine.get(keyOf(o))
 	if !ok || found.objectVersion() != o.Fact.ResourceVersion || found.namespaceUID != o.NamespaceUID ||
-		found.until.Before(w.Clock.Now().Add(o.KeepCopy)) {
+		found.until.Before(w.Clock.Now().Add(o.KeepCopy+slack/2)) {
 		return time.Time{}
 	}
 	stored, err := w.findOlder(ctx, &found.entry)
@@ -116,5 +117,6 @@ func (w *Writer) undo(ctx context.Context, e *entry) {
 	before := w.rooms.listed(e.namespace)
 	if w.removeWith(ctx, w.undone, e) {
 		w.rooms.free(e.namespace, e.usage(), before)
+		w.rooms.removed(e.bytes)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	kept "github.com/winnow-dev/winnow/pkg/controller/write/stored"
 	"github.com/winnow-dev/winnow/pkg/logonce"
 )
@@ -28,30 +29,31 @@ const (
 
 // Remove removes the copies of all namespaces that have expired, until ctx ends. Only the leader calls it.
 func (w *Writer) Remove(ctx context.Context) {
+	defer metrics.CopyBytes.Set(0) // The next leader counts.
 	var errs logonce.Errors
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		errs.Log(ctx, w.sweep(ctx), "Cannot look for copies of deleted objects that have expired")
 	}, removeEvery)
 }
 
-// sweep looks at the metadata of all copies. What cannot be removed is tried again the next time.
+// sweep looks at the metadata of all copies, and counts what they take. What cannot be removed is tried again the next time.
 //
 // A wrong clock would remove everything. So the time is read before clocks are compared, and they are compared again before each DELETE.
 func (w *Writer) sweep(ctx context.Context) error {
 	now := w.Clock.Now()
-	if w.Doubt(ctx) {
-		return nil
-	}
-	return w.each(ctx, "", func(e *entry) (more bool) {
-		if !e.expired(now) {
-			return ctx.Err() == nil
+	doubt := w.Doubt(ctx)
+	before, found := w.rooms.writtenInAll(), int64(0)
+	err := w.each(ctx, "", func(e *entry) (more bool) {
+		doubt = doubt || e.expired(now) && w.Doubt(ctx)
+		if doubt || !e.expired(now) || !w.remove(ctx, e) {
+			found += e.bytes
 		}
-		if w.Doubt(ctx) {
-			return false
-		}
-		w.remove(ctx, e)
 		return ctx.Err() == nil
 	})
+	if err == nil && ctx.Err() == nil {
+		w.rooms.countAll(found, before)
+	}
+	return err
 }
 
 // recount counts the copies of a namespace, and removes some that have expired.
@@ -79,6 +81,7 @@ func (w *Writer) recount(ctx context.Context, namespace string) error {
 		}
 		if w.remove(ctx, &expired[i]) {
 			found = found.minus(expired[i].usage())
+			w.rooms.removed(expired[i].bytes)
 		}
 	}
 	w.rooms.count(namespace, found, before, now, first)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 )
 
 // usage is how much copies take.
@@ -34,9 +36,13 @@ type room struct {
 
 // rooms has the room of namespaces. It is safe for concurrent use.
 type rooms struct {
-	quota usage
+	quota usage // of each namespace
+	most  int64 // bytes of all namespaces
 	mu    sync.Mutex
 	byNS  map[string]*room
+	// bytes is what all copies take, as far as it is known: what was listed, and changes of this replica since then. written is what this
+	// replica has written since it started.
+	bytes, writtenBytes int64
 }
 
 // fullMost is for how long at most a namespace counts as full without another look: somebody may remove copies.
@@ -73,11 +79,13 @@ func (r *rooms) reserve(namespace string, needs, replaces usage) (full string, l
 	if room.listed.IsZero() {
 		return "the copies of the namespace are not counted yet", time.Time{}
 	}
-	switch then := room.stored.plus(room.pending).minus(replaces).plus(needs); {
+	switch then, all := room.stored.plus(room.pending).minus(replaces).plus(needs), r.bytes-replaces.bytes+needs.bytes; {
 	case then.count > r.quota.count:
 		full = tooMany(then.count, r.quota.count)
 	case then.bytes > r.quota.bytes:
 		full = fmt.Sprintf("the copies of the namespace would take %d bytes, and may take %d", then.bytes, r.quota.bytes)
+	case all > r.most:
+		full = allFull(all, r.most)
 	default:
 		room.pending = room.pending.plus(needs)
 		return "", room.listed
@@ -96,11 +104,45 @@ func (r *rooms) settle(namespace string, needs, replaces usage, result result) {
 	case stored:
 		room.stored = room.stored.plus(needs).minus(replaces)
 		room.written = room.written.plus(needs)
+		r.wrote(needs.bytes, replaces.bytes)
 	case unknown:
 		room.listed = time.Time{}
 		room.written = room.written.plus(needs)
+		r.wrote(needs.bytes, 0)
 	case notStored:
 	}
+}
+
+// wrote takes in that a copy was written over another one. The caller has locked the rooms.
+func (r *rooms) wrote(bytes, replaced int64) {
+	r.writtenBytes += bytes
+	r.setBytes(r.bytes + bytes - replaced)
+}
+
+func (r *rooms) setBytes(bytes int64) {
+	r.bytes = max(bytes, 0)
+	metrics.CopyBytes.Set(float64(r.bytes))
+}
+
+// writtenInAll returns how many bytes were written since this replica started.
+func (r *rooms) writtenInAll() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.writtenBytes
+}
+
+// countAll sets what a list of all copies has found. before is what was written before the list.
+func (r *rooms) countAll(found, before int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.setBytes(found + r.writtenBytes - before)
+}
+
+// removed takes in that a copy was removed.
+func (r *rooms) removed(bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.setBytes(r.bytes - bytes)
 }
 
 // written returns what was written in a namespace since this replica started.
@@ -129,12 +171,19 @@ func (r *rooms) count(namespace string, found, before usage, at, firstExpires ti
 func (r *rooms) full(namespace string, now time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.bytes >= r.most {
+		return allFull(r.bytes, r.most)
+	}
 	room := r.byNS[namespace]
 	if room == nil || room.listed.IsZero() || room.stored.count < r.quota.count ||
 		!now.Before(room.fullUntil) && now.Sub(room.listed) >= recountAfter {
 		return ""
 	}
 	return tooMany(room.stored.count+1, r.quota.count)
+}
+
+func allFull(bytes, most int64) string {
+	return fmt.Sprintf("the copies of all namespaces would take %d bytes, and may take %d", bytes, most)
 }
 
 func tooMany(count, most int) string {

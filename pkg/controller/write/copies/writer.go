@@ -47,6 +47,8 @@ type Config struct {
 	// PerNamespace is how many copies of a namespace are kept, and BytesPerNamespace how much room they take at most.
 	PerNamespace      int
 	BytesPerNamespace int64
+	// BytesTotal is how much room the copies of all namespaces take at most. The leader counts them each hour.
+	BytesTotal int64
 }
 
 // Writer stores copies. Only the leader calls it.
@@ -68,7 +70,7 @@ func NewWriter(c Config) *Writer {
 	unlimited := remover
 	unlimited.Budget = rate.NewLimiter(rate.Inf, 1)
 	return &Writer{
-		Config: c, rooms: rooms{quota: usage{c.PerNamespace, c.BytesPerNamespace}},
+		Config: c, rooms: rooms{quota: usage{c.PerNamespace, c.BytesPerNamespace}, most: c.BytesTotal},
 		stored: kept.NewWriter(remover), undone: kept.NewWriter(unlimited),
 	}
 }
@@ -92,7 +94,7 @@ func (w *Writer) Keep(ctx context.Context, o *deletion.Order, object []byte) (un
 	now := w.Clock.Now()
 	e := entry{
 		namespace: o.Fact.Namespace, name: nameOf(o.Fact.UID), namespaceUID: o.NamespaceUID,
-		bytes: int64(len(content)), runsAgain: o.Kind.Finishes,
+		bytes: int64(len(content)), runsAgain: o.Kind.Finishes, decided: o.Until,
 		at: now.Truncate(time.Microsecond), until: now.Add(o.KeepCopy + slack).Truncate(time.Microsecond),
 		object: gc.RecordObject{
 			Resource: o.Fact.Resource, Name: o.Fact.Name, UID: o.Fact.UID, ResourceVersion: strconv.FormatUint(o.Fact.ResourceVersion, 10),
@@ -104,7 +106,7 @@ func (w *Writer) Keep(ctx context.Context, o *deletion.Order, object []byte) (un
 	return e.until, nil
 }
 
-// Full returns how an order ends if it is known that its namespace has as many copies as it may have; nil otherwise. It asks nobody, so a
+// Full returns how an order ends if it is known that there is no room for a copy; nil otherwise. It asks nobody, so a
 // full namespace costs no requests.
 func (w *Writer) Full(o *deletion.Order) *deletion.Result {
 	if full := w.rooms.full(o.Fact.Namespace, w.Clock.Now()); full != "" {
@@ -123,8 +125,8 @@ func (w *Writer) Forget() {
 type errFull string
 
 func (e errFull) Error() string {
-	return string(e) + " (--copies-per-namespace, --copy-bytes-per-namespace); room is made when copies expire, or if you delete some " +
-		Resource.GroupResource().String()
+	return string(e) + " (--copies-per-namespace, --copy-bytes-per-namespace, --copy-bytes-total); room is made when copies expire, or when " +
+		"an administrator deletes some " + Resource.GroupResource().String()
 }
 
 // errUnserved means that the cluster does not serve copies.
@@ -176,7 +178,7 @@ func (w *Writer) store(ctx context.Context, e entry, content string) error {
 	w.rooms.settle(e.namespace, needs, older.usage(), resultOf(err))
 	switch {
 	case err == nil:
-		w.mine.add(e, version, older.settled(e.at))
+		w.mine.add(e, version, older.settled(e.decided))
 	case apierrors.IsRequestEntityTooLargeError(err):
 		return errTooLarge{bytes: int(e.bytes), most: maxCompressed, compressed: true}
 	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && e.resourceVersion != "":
@@ -232,6 +234,9 @@ func (w *Writer) write(ctx context.Context, e entry, content string) (version st
 // reserve takes room for a copy, and returns the older copy that it replaces; nil if there is none, or if that does not matter.
 func (w *Writer) reserve(ctx context.Context, e *entry) (older *entry, err error) {
 	needs := usage{1, e.bytes}
+	if most := min(w.BytesPerNamespace, w.BytesTotal); e.bytes > most && w.PerNamespace > 0 { // No room would be enough.
+		return nil, errTooLarge{bytes: int(e.bytes), most: int(most), compressed: true}
+	}
 	full, listed := w.rooms.reserve(e.namespace, needs, usage{})
 	if full == "" {
 		return nil, nil
@@ -298,7 +303,7 @@ func (w *Writer) findOlder(ctx context.Context, e *entry) (*entry, error) {
 	switch {
 	case found.object.Resource != e.object.Resource, found.object.Name != e.object.Name:
 		return nil, errOther
-	case found.objectVersion() > e.objectVersion() && !found.settled(e.at): // Later, the store has gone back in time.
+	case found.objectVersion() > e.objectVersion() && !found.settled(e.decided): // Later, the store has gone back in time.
 		return nil, errNewer
 	}
 	return &found, nil

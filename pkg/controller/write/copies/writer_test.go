@@ -189,6 +189,51 @@ func TestQuotaOfBytes(t *testing.T) {
 	}
 }
 
+// TestTotal: the copies of all namespaces together have a limit, and the leader counts what others have stored.
+func TestTotal(t *testing.T) {
+	s := newStore(t)
+	content, err := encode([]byte(contentOf("m0", "1")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.BytesTotal = int64(3 * len(content))
+	old := NewWriter(s.Config)
+	s.keep(old, order("a", "m0", 1))
+	w := NewWriter(s.Config)
+	if err := w.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []deletion.Outcome{deletion.Accepted, deletion.Accepted, deletion.CopyQuotaExceeded} {
+		if got := s.keep(w, order("b", fmt.Sprint("m", i), 1)); got != want {
+			t.Errorf("copy %d: got %s, want %s", i, got, want)
+		}
+	}
+	s.count("")
+	if full := w.Full(order("c", "m0", 1)); full == nil || full.Outcome != deletion.CopyQuotaExceeded || s.count("") > 0 {
+		t.Errorf("got %+v", full)
+	}
+	if got := s.keep(w, order("b", "m0", 2)); got != deletion.Accepted {
+		t.Errorf("a newer copy: got %s", got)
+	}
+	w.Ended(t.Context(), order("b", "m1", 1), deletion.Result{Outcome: deletion.Refused})
+	if full := w.Full(order("c", "m0", 1)); full != nil {
+		t.Errorf("after one was removed: got %+v", full)
+	}
+	s.clock.Step(2 * week)
+	if err := w.sweep(t.Context()); err != nil || w.rooms.bytes != 0 || len(s.objects) > 0 {
+		t.Errorf("%d bytes of %d copies after all have expired, %v", w.rooms.bytes, len(s.objects), err)
+	}
+}
+
+// TestLargerThanTheQuota: for such an object, no room would be enough.
+func TestLargerThanTheQuota(t *testing.T) {
+	s := newStore(t)
+	s.BytesPerNamespace = 10
+	if got := s.keep(NewWriter(s.Config), order("a", "m0", 1)); got != deletion.CopyTooLarge {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestLostAnswers: a copy whose write has no answer is counted if it is stored, and the DELETE waits.
 func TestLostAnswers(t *testing.T) {
 	for _, committed := range []bool{false, true} {
@@ -222,7 +267,7 @@ func TestLostAnswers(t *testing.T) {
 
 // TestRoomOfConcurrentWrites: copies that are being written count.
 func TestRoomOfConcurrentWrites(t *testing.T) {
-	r := rooms{quota: usage{2, 100}}
+	r := rooms{quota: usage{2, 100}, most: 1000}
 	one := usage{1, 10}
 	r.count("a", usage{}, usage{}, now, time.Time{})
 	for i, want := range []bool{true, true, false} {
