@@ -32,12 +32,14 @@ func storeCopies(t *testing.T, ns string, maps int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	uid := types.UID(kubectl(t, "get", "namespace", ns, "-o", "jsonpath={.metadata.uid}"))
 	w := copies.NewWriter(copies.Config{
 		Client: dynamic.NewForConfigOrDie(config), Metadata: metadata.NewForConfigOrDie(config), Clock: clock.RealClock{},
 		Doubt: func(context.Context) bool { return false }, Budget: rate.NewLimiter(rate.Inf, 1), PerNamespace: maps + 1, BytesPerNamespace: 1 << 20,
+		BytesTotal: 1 << 30,
 	})
 	for i := range maps + 1 {
-		o := &deletion.Order{Kind: &kinds.Kind{}, KeepCopy: time.Hour, Fact: &facts.Fact{
+		o := &deletion.Order{Kind: &kinds.Kind{}, KeepCopy: time.Hour, NamespaceUID: uid, Until: time.Now(), Fact: &facts.Fact{
 			Resource: gc.ResourceConfigMaps, Namespace: ns, Name: fmt.Sprint("m-", i), UID: types.UID(fmt.Sprint(ns, "-", i)), ResourceVersion: 7,
 		}}
 		if i == maps {

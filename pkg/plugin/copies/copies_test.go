@@ -29,7 +29,7 @@ func copyOf(name, content string) *v1alpha1.CleanupCopy {
 	return out
 }
 
-// TestRestorable: what is left of an object. Only the name, the labels, the annotations and the content stay.
+// TestRestorable: what is left of an object: the name, the labels, the annotations and the content.
 func TestRestorable(t *testing.T) {
 	const full = `{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {
 		"name": "w", "namespace": "a", "generateName": "w-", "uid": "u", "resourceVersion": "7", "generation": 3, "selfLink": "/x",
