@@ -84,8 +84,11 @@ func (r reviews) missingHere(ctx context.Context, right deletion.Right) (string,
 		return "", err
 	}
 	what, grant := "delete them", gc.GrantAdvice(right.Resource)
-	if right.Verb == "patch" {
+	switch right.Verb {
+	case "patch":
 		what, grant = "set their activeDeadlineSeconds", "kubectl apply -f artifacts/optional/deadlines.yaml"
+	case "get":
+		what = "read them"
 	}
 	return fmt.Sprintf("Winnow may not %s. Missing permission: %s. To grant it: %s", what, q, grant), nil
 }

@@ -129,6 +129,8 @@ func TestMissing(t *testing.T) {
 		"Winnow's own": {of(func(r *deletion.Right) { r.Account = "" }), "37", []string{"winnow delete jobs.batch team-a"}, ""},
 		"Winnow's own, missing": {of(func(r *deletion.Right) { r.Account = "" }), "37", all,
 			"Winnow may not delete them. Missing permission: kubectl auth can-i delete jobs.batch -n team-a"},
+		"Winnow's own, for copies": {deletion.Right{Verb: "get", Resource: "configmaps", Namespace: "team-a"}, "37", all,
+			"Winnow may not read them. Missing permission: kubectl auth can-i get configmaps -n team-a"},
 		"Winnow's own, for deadlines": {deletion.Right{Verb: "patch", Resource: "jobs.batch", Namespace: "team-a"}, "37", all,
 			"Winnow may not set their activeDeadlineSeconds|artifacts/optional/deadlines.yaml"},
 	} {

@@ -106,7 +106,7 @@ func (w *Writer) Ended(ctx context.Context, o *deletion.Order, result deletion.R
 	case result.Outcome == deletion.Refused, result.Outcome == deletion.Unauthorized, result.Outcome == deletion.Conflict,
 		result.Outcome == deletion.Released:
 		// It is forgotten first, so that nobody uses it while it is removed.
-		if found, ok := w.mine.take(keyOf(o)); ok && found.alone && ctx.Err() == nil {
+		if found, ok := w.mine.take(keyOf(o)); ok && found.alone {
 			w.undo(ctx, &found.entry)
 		}
 	}
