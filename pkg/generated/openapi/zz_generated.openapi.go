@@ -1787,7 +1787,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"keepCopy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for this time after the deletion, for example \"7d\". \"kubectl winnow restore\" creates the object again. Winnow stores the copy before it deletes the object. If the copy is too large, or the copies of the namespace take too much room, Winnow keeps the object (CopyTooLarge, CopyQuotaExceeded). The rule must name its resources. What Kubernetes deletes along with an object is not copied. If several policies match an object, the longest time applies.",
+							Description: "keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for at least this time after the DELETE, for example \"7d\". \"kubectl winnow restore\" creates the object again. Winnow stores the copy before it deletes the object. If the copy is too large, or copies take too much room, Winnow keeps the object (CopyTooLarge, CopyQuotaExceeded). The rule must name its resources. Winnow keeps no copy of dependents that Kubernetes deletes. If several policies match an object, the longest time applies.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",

@@ -68,11 +68,11 @@ type CleanupRuleApplyConfiguration struct {
 	// several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and
 	// activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
 	WaitFor *WaitForApplyConfiguration `json:"waitFor,omitempty"`
-	// keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for this time after the deletion, for
-	// example "7d". "kubectl winnow restore" creates the object again. Winnow stores the copy before it deletes the object. If
-	// the copy is too large, or the copies of the namespace take too much room, Winnow keeps the object (CopyTooLarge,
-	// CopyQuotaExceeded). The rule must name its resources. What Kubernetes deletes along with an object is not copied. If
-	// several policies match an object, the longest time applies.
+	// keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for at least this time after the DELETE,
+	// for example "7d". "kubectl winnow restore" creates the object again. Winnow stores the copy before it deletes the object.
+	// If the copy is too large, or copies take too much room, Winnow keeps the object (CopyTooLarge, CopyQuotaExceeded). The
+	// rule must name its resources. Winnow keeps no copy of dependents that Kubernetes deletes. If several policies match an
+	// object, the longest time applies.
 	KeepCopy *gcv1alpha1.TTL `json:"keepCopy,omitempty"`
 }
 
