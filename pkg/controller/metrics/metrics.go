@@ -110,8 +110,8 @@ var (
 			"the namespace had gone.",
 		result("ok", "conflict", "failed"))
 	// CopyBytes is the room of all copies.
-	CopyBytes = gauge("winnow_copy_bytes", "How many bytes the copies of deleted objects take in the etcd of the cluster, as the leader counts "+
-		"them each hour; 0 on other replicas.")
+	CopyBytes = gauge("winnow_copy_bytes", "How many bytes the copies of deleted objects take in the etcd of the cluster, as the leader "+
+		"counts them each hour; 0 on other replicas.")
 )
 
 // The values of the labels type and result of notifications.
@@ -167,7 +167,8 @@ func outcomes() []string {
 	for _, o := range deletion.Outcomes {
 		switch o {
 		case deletion.Released, deletion.CopyTooLarge, deletion.CopyQuotaExceeded: // Then none is sent.
-		case deletion.Accepted, deletion.NotFound, deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
+		case deletion.Accepted, deletion.NotFound, deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused,
+			deletion.Unknown:
 			out = append(out, o.String())
 		}
 	}

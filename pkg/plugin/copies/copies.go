@@ -71,7 +71,8 @@ func Doubt(ctx context.Context, client gcclient.CleanupRecordsGetter, c *v1alpha
 		"else may have changed and deleted it after it was copied"
 }
 
-// Restorable returns what can be created from the content of a copy. It keeps the name, the labels and the annotations, and no other metadata:
+// Restorable returns what can be created from the content of a copy. It keeps the name, the labels and the annotations, and no other
+// metadata:
 //
 //   - The API server sets the UID, resourceVersion, generation and times itself.
 //   - The owner is likely to be gone, and then the garbage collector would delete the object at once.

@@ -97,8 +97,8 @@ func (w *Writer) reuse(ctx context.Context, o *deletion.Order) time.Time {
 }
 
 // Ended takes in how an order has ended. If the object was surely not deleted, and no other DELETE can delete it, its copy is removed:
-// otherwise, objects that cannot be deleted would take the room of others. If the order ends because the API server asks to wait, or because
-// there is something wrong with the copy, the next try needs the copy.
+// otherwise, objects that cannot be deleted would take the room of others. If the order ends because the API server asks to wait, or
+// because there is something wrong with the copy, the next try needs the copy.
 func (w *Writer) Ended(ctx context.Context, o *deletion.Order, result deletion.Result) {
 	switch {
 	case result.Unanswered(), result.Outcome == deletion.Accepted, result.Outcome == deletion.NotFound:

@@ -48,8 +48,8 @@ func (d *Deleter) ReadWhole(ctx context.Context, o *deletion.Order) (*lifecycle.
 }
 
 // errTooLarge means that an object is too large to be copied.
-var errTooLarge = fmt.Errorf("it has more than %d bytes, and a copy may have no more; move it to a rule without keepCopy, or make it smaller",
-	deletion.MostCopied)
+var errTooLarge = fmt.Errorf(
+	"it has more than %d bytes, and a copy may have no more; move it to a rule without keepCopy, or make it smaller", deletion.MostCopied)
 
 // readAtMost returns the body of the answer to a request, unless that is too large.
 func readAtMost(ctx context.Context, request *rest.Request) ([]byte, error) {
