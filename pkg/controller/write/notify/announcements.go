@@ -51,7 +51,7 @@ func (a *announcement) event(sourcePrefix string, _ time.Time) event.Event {
 	return newEvent(TypeNotice, sourcePrefix+a.Policy.source(), path.Join(o.Resource, o.Namespace, o.Name), id, a.GivenAt, a.Notice)
 }
 
-func (a *announcement) settle(bool)    {}
+func (a *announcement) settle()        {}
 func (a *announcement) lasting() bool  { return false }
 func (a *announcement) about() *Object { return &a.Object }
 
