@@ -121,7 +121,7 @@ func (p *Policy) source() string {
 	return path.Join(apiPath, "namespaces", p.Namespace, "cleanuppolicies", p.Name)
 }
 
-// An API server accepts no longer names. Only a reference to an owner may contain anything, because it is not checked.
+// What an API server accepts has shorter names. Only references to owners are not checked: they may contain anything.
 const (
 	nameMost = 253
 	kindMost = 63
@@ -138,8 +138,9 @@ func ownerOf(c *lifecycle.Owner) *Owner {
 // notice is what one event says. Only Run encodes it, because nobody who reports something should wait for that.
 type notice interface {
 	event(sourcePrefix string, now time.Time) event.Event
-	// settle is called once, by Run, when the receiver has acknowledged the event, or when it is given up.
-	settle()
+	// settle is called once, by Run: the receiver has acknowledged this event, or it is given up. Whoever needs to know what the receiver
+	// has got, per event, learns it here.
+	settle(acknowledged bool)
 	// lasting reports whether the event is made again by the next leader, so that it is not lost if this replica ends.
 	lasting() bool
 }
@@ -169,7 +170,7 @@ func (d *deletionNotice) event(sourcePrefix string, _ time.Time) event.Event {
 	return newEvent(TypeDeletion, sourcePrefix+d.Policy.source(), subject, string(o.UID)+"/deletion", d.DeletedAt, d.Deletion)
 }
 
-func (d *deletionNotice) settle()       {}
+func (d *deletionNotice) settle(bool)   {}
 func (d *deletionNotice) lasting() bool { return false }
 
 func (d *deletionNotice) about() *Object { return &d.Object }
@@ -218,7 +219,7 @@ func (n *holdNotice) event(sourcePrefix string, _ time.Time) event.Event {
 	return newEvent(TypeHold, sourcePrefix+of.source(), subject, id+part, n.at, d)
 }
 
-func (n *holdNotice) settle() { n.holds.settle(n) }
+func (n *holdNotice) settle(bool) { n.holds.settle(n) }
 
 // lasting is false for the end of a hold: the next leader does not know of it once the status is written.
 func (n *holdNotice) lasting() bool { return n.phase == phaseFound }
@@ -233,5 +234,5 @@ func (d *droppedNotice) event(sourcePrefix string, now time.Time) event.Event {
 	return newEvent(TypeDropped, sourcePrefix+apiPath, "", d.id, now, d.Dropped)
 }
 
-func (d *droppedNotice) settle()       {}
+func (d *droppedNotice) settle(bool)   {}
 func (d *droppedNotice) lasting() bool { return true } // Metrics count what it says.

@@ -230,7 +230,7 @@ func TestSourcePrefix(t *testing.T) {
 	}
 }
 
-// TestOverlongOwner: a reference to an owner may contain anything, even a megabyte.
+// TestOverlongOwner: whoever creates an object can write anything into the reference to its owner, even a megabyte.
 func TestOverlongOwner(t *testing.T) {
 	name, kind := strings.Repeat("n", 253), strings.Repeat("K", 63)
 	for what, c := range map[string]struct {

@@ -22,7 +22,7 @@ func tell(h *holds) (out []string) {
 		for _, n := range taken {
 			told := n.(*holdNotice)
 			out = append(out, told.listed.ID+" "+told.phase)
-			n.settle()
+			n.settle(true)
 		}
 	}
 	return out
@@ -94,7 +94,7 @@ func TestHoldsWhileTheReceiverIsDown(t *testing.T) {
 		t.Errorf("b is on the way, and %d others are sent before", len(waiting))
 	}
 	for _, n := range underway {
-		n.settle()
+		n.settle(true)
 	}
 	if got := tell(&h); !slices.Equal(got, []string{"b Ended"}) {
 		t.Errorf("told %q", got)

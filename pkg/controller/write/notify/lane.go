@@ -94,7 +94,7 @@ func (l *lane) fill(now time.Time) bool {
 	for _, n := range waiting {
 		body, err := json.Marshal(n.event(l.sourcePrefix, now))
 		if err != nil { // Strings, numbers and times of the API can be encoded.
-			n.settle()
+			n.settle(false)
 			l.losses.add(now, 0, 1)
 			continue
 		}
@@ -162,7 +162,7 @@ func (l *lane) accept(ctx context.Context) {
 	metrics.Notifications.WithLabelValues(names[l.losses.category], metrics.NotificationSent).Add(float64(l.work[0].events()))
 	l.errors.Log(ctx, nil, "")
 	l.drops.Log(ctx, nil, "")
-	l.done()
+	l.done(true)
 	l.accepted++
 	l.resume()
 	if len(l.aside) > 0 { // Now it turns out whether the receiver was down.
@@ -178,7 +178,7 @@ func (l *lane) fail(ctx context.Context, a answer, now time.Time) {
 	case alone && (a.refused || again && b.setAside && l.accepted > b.accepted):
 		l.drops.Log(ctx, a.err, "The receiver does not accept a notification, dropping it", "type", names[l.losses.category])
 		l.losses.add(now, 0, b.events())
-		l.done()
+		l.done(false)
 	case a.refused || again && !alone:
 		l.errors.Log(ctx, a.err, "The receiver does not accept notifications, sending fewer at once", "events", len(b.items))
 		half := len(b.items) / 2
@@ -190,10 +190,10 @@ func (l *lane) fail(ctx context.Context, a answer, now time.Time) {
 	}
 }
 
-// done settles the events of the first batch, and removes it.
-func (l *lane) done() {
+// done removes the first batch.
+func (l *lane) done(acknowledged bool) {
 	for i := range l.work[0].items {
-		l.work[0].items[i].settle()
+		l.work[0].items[i].settle(acknowledged)
 	}
 	l.work = l.work[1:]
 }

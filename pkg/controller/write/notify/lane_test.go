@@ -144,7 +144,7 @@ func TestPauseAfterRefusal(t *testing.T) {
 	})
 }
 
-// TestRefusedReport: a receiver that refuses the event about dropped events gets all others.
+// TestRefusedReport: a receiver that does not want to know what was dropped gets all else.
 func TestRefusedReport(t *testing.T) {
 	bubble(t, func(f *fixture) {
 		f.judge = func(events []event.Event) answer {
