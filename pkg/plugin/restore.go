@@ -200,7 +200,7 @@ func whyNoCopy(object local.Object, known []v1alpha1.CleanupRecord, now time.Tim
 		return none + ", and no record that Winnow deleted it; to see what it deleted: kubectl winnow history -n " + object.Namespace
 	}
 	s := &known[0].Status
-	none += fmt.Sprintf(": %s deleted it at %s", local.PolicyName(s.Policy.Kind, s.Policy.Name), s.DeletionTime.UTC().Format(time.RFC3339))
+	none += fmt.Sprintf(": %s deleted it at %s", gc.PolicyName(s.Policy.Kind, s.Policy.Name), s.DeletionTime.UTC().Format(time.RFC3339))
 	switch until := s.CopyExpirationTime; {
 	case until == nil:
 		return none + ", by a rule without keepCopy"

@@ -31,5 +31,9 @@ func validateKeepCopy(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 			return field.ErrorList{field.Invalid(path, *d, fmt.Sprintf("%q %s; move it to a separate rule without keepCopy", resource, why))}
 		}
 	}
-	return validateText(*d, path, "; use "+example)
+	errs := validateText(*d, path, "; use "+example)
+	if longest, byTime := duration(d); len(errs) == 0 && byTime && longest > gc.MaxKeepCopy {
+		return field.ErrorList{field.Invalid(path, *d, `must be at most "90d"; to keep objects for longer, set a longer ttl`)}
+	}
+	return errs
 }

@@ -36,6 +36,8 @@ func TestKeepCopy(t *testing.T) {
 		"never":                    {rule("a", copying("never", widgets)), "must be a duration"},
 		"a unit":                   {rule("a", copying("7 days", widgets)), `did you mean "7d"?`},
 		"an empty time":            {rule("a", copying("", widgets)), `use for example "7d"`},
+		"90 days":                  {rule("a", copying("90d", widgets)), ""},
+		"91 days":                  {rule("a", copying("91d", widgets)), `at most "90d"`},
 		"more than ten years":      {rule("a", copying("3651d", widgets)), "ten years"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,6 +56,8 @@ func compileKeepCopy(r *gc.CleanupRule) (time.Duration, error) {
 		return 0, fmt.Errorf("keepCopy: %w", err)
 	case d <= 0:
 		return 0, errors.New("keepCopy: is zero")
+	case d > gc.MaxKeepCopy:
+		return 0, fmt.Errorf("keepCopy: %s is more than 90d", *r.KeepCopy)
 	case len(r.Resources) == 0:
 		return 0, errors.New("keepCopy: resources is missing")
 	}

@@ -67,6 +67,7 @@ func TestKeepCopyErrors(t *testing.T) {
 		"a unit":       {"7y", []string{widgets}, "keepCopy: has the unknown unit"},
 		"never":        {"never", []string{widgets}, "keepCopy: "},
 		"zero":         {"0s", []string{widgets}, "keepCopy: is zero"},
+		"too long":     {"91d", []string{widgets}, "keepCopy: 91d is more than 90d"},
 		"no resources": {"7d", nil, "keepCopy: resources is missing"},
 		"Secrets":      {"7d", []string{widgets, "secrets"}, "does not read the data of Secrets"},
 		"Pods":         {"7d", []string{"pods"}, `keepCopy: "pods" cannot be copied`},
