@@ -49,6 +49,8 @@ type CleanupRecordStatus struct {
 	Outcome Outcome
 	// Reason is why, as one word: Expired, OverCapacity or OverCeiling. It means the same as the reason of a CleanupCandidate.
 	Reason string
+	// WaitTimedOut is set if the object did not have what its rule waits for, and had waited for long enough.
+	WaitTimedOut bool
 	// DueTime is when the object became due.
 	DueTime *metav1.MicroTime
 	// DeletionTime is when the API server accepted the deletion; with AnswerLost, when Winnow saw that the object was gone. The object exists

@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -100,6 +101,9 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 		line("Controller", Owner(s))
 	}
 	line("Deleted as", s.ServiceAccountName)
+	if s.WaitTimedOut {
+		line("Waited", "for as long as waitFor allows; its expression was not found to be true")
+	}
 	if s.ApprovedHold != "" {
 		line("Approved", "it waited under the hold "+s.ApprovedHold+", which somebody approved")
 	}

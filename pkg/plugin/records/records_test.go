@@ -96,6 +96,7 @@ func TestPrint(t *testing.T) {
 			Policy: v1alpha1.RecordPolicy{Kind: "CleanupPolicy", Name: "ci", Generation: 3, Rule: "reports"},
 			After:  v1alpha1.AfterFinished, Since: &since, Outcome: "Failed", Reason: "Expired", DueTime: &due, DeletionTime: ago(time.Hour),
 			Lateness: &metav1.Duration{Duration: 23 * time.Millisecond}, ServiceAccountName: "cleaner", ApprovedHold: "5f3c",
+			WaitTimedOut: true,
 		},
 	}
 	var printed strings.Builder
@@ -109,6 +110,7 @@ func TestPrint(t *testing.T) {
 		"  Generation  3 of the policy",
 		"  Controller  CronJob.batch/nightly",
 		"  Deleted as  cleaner",
+		"  Waited      for as long as waitFor allows; its expression was not found to be true",
 		"  Approved    it waited under the hold 5f3c, which somebody approved",
 		"  UID         uid-1")
 	r.Status.AnswerLost = true

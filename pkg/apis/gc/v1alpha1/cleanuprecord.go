@@ -69,7 +69,10 @@ type CleanupRecordStatus struct {
 	// reason is why, as one word: Expired, OverCapacity or OverCeiling. It means the same as the reason of a CleanupCandidate.
 	// +required
 	Reason string `json:"reason"`
-	// dueTime is when the object became due.
+	// waitTimedOut is set if the object was deleted without what its rule waits for (waitFor), because it had waited for atMost.
+	// +optional
+	WaitTimedOut bool `json:"waitTimedOut,omitempty"`
+	// dueTime is when the object became due; if it had to wait until a time, for example for its notice, when that ended.
 	// +optional
 	// +k8s:opaqueType
 	DueTime *metav1.MicroTime `json:"dueTime,omitempty"`

@@ -92,7 +92,7 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 		Kind: kind, Reason: d.Reason, After: after, Since: since, Native: r.Native,
 		Fact: rec.Fact(), NamespaceUID: rec.NS.Revision.UID,
 		Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
-		Rule: r.RuleName(), ApprovedHold: rec.ApprovedHold(),
+		Rule: r.RuleName(), ApprovedHold: rec.ApprovedHold(), WaitTimedOut: d.WaitTimedOut,
 		Account: disp.Account(r.Policy), Propagation: r.Propagation, Due: d.At,
 		Until:      disp.Fresh.Until(),
 		KeepCopy:   effective.KeepCopy(),

@@ -39,6 +39,8 @@ type Order struct {
 	Native bool
 	// Since is the time of that event.
 	Since time.Time
+	// WaitTimedOut says that the object does not have what its rule waits for, and has waited for long enough.
+	WaitTimedOut bool
 	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it; empty if that is not known.
 	ApprovedHold string
 	// Deadline is nil for a DELETE. Otherwise the order is for a PATCH that sets the deadline of the object to this value; zero removes it.

@@ -49,6 +49,8 @@ type Decision struct {
 	PassesAt time.Time
 	// Wait is what a due object waits for. With Delete, the object counts as due, but nothing may be sent for it yet.
 	Wait Waiting
+	// WaitTimedOut says that the object is deleted though it does not have what its rule waits for, because it has waited for long enough.
+	WaitTimedOut bool
 	// Advance is the notice that the object needs before it is deleted.
 	Advance Advance
 	// Deadline is the new deadline with SetDeadline; zero removes it. Ends is set with SetDeadline and HoldDeadline if the object has run for

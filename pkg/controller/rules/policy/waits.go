@@ -134,6 +134,7 @@ func (e *Effective) decideWait(a answer, limits Limits, now time.Time) Decision 
 	if !w.End.IsZero() && !now.Before(w.End) {
 		d.At = w.End
 		if w.Deletes {
+			d.WaitTimedOut = true
 			return d
 		}
 		w.Reason = ReasonNotArchived

@@ -32,7 +32,7 @@ func newRecord(o *deletion.Order, at time.Time) record {
 			Kind: gc.KindCleanupPolicy, Name: o.Policy.Name, UID: o.PolicyUID, Generation: o.PolicyGeneration, Rule: o.Rule,
 		},
 		After: v1alpha1.After(o.After), Since: microTime(o.Since), Outcome: v1alpha1.Outcome(f.Outcome), Reason: string(o.Reason),
-		DueTime: microTime(o.Due), DeletionTime: *microTime(at), PropagationPolicy: o.Propagation,
+		WaitTimedOut: o.WaitTimedOut, DueTime: microTime(o.Due), DeletionTime: *microTime(at), PropagationPolicy: o.Propagation,
 		ServiceAccountName: o.Account, ApprovedHold: o.ApprovedHold, CopyExpirationTime: microTime(o.CopyUntil),
 	}
 	if o.Policy.Namespace == "" {
