@@ -54,6 +54,7 @@ func (s *uiSource) Records(ctx context.Context, namespace string, since time.Tim
 			Time: r.DeletionTime, Namespace: found[i].Namespace, Resource: r.Object.Resource, Name: r.Object.Name, UID: string(r.Object.UID),
 			Policy: gc.PolicyName(r.Policy.Kind, r.Policy.Name), Rule: r.Policy.Rule, Reason: r.Reason, Late: gc.FormatLateness(r.Lateness),
 			Owner: records.Owner(r), Account: r.ServiceAccountName, AnswerLost: r.AnswerLost,
+			Copied: records.Copy(r, time.Now()),
 		})
 	}
 	return out, nil

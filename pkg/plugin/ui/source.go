@@ -116,6 +116,8 @@ type Record struct {
 	Account string `json:"account,omitempty"`
 	// AnswerLost says that somebody else may have deleted the object at the same time.
 	AnswerLost bool `json:"answerLost,omitempty"`
+	// Copied is for how much longer a copy is kept; "-" if there is none.
+	Copied string `json:"copied"`
 }
 
 // Preview is what a policy would delete, or what is wrong with it.

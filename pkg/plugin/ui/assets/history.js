@@ -54,11 +54,12 @@ function render() {
   const none = records.length === 0 ? "There are no records of deletions here in that time." : "No deleted objects match.";
   set($("history-found"), found.length === 0 ? none : `${plural(found.length, "object")}, the last to go first`);
   set($("history-table"), found.length > 0 && table("Deleted objects",
-    ["Object", "Namespace", "Deleted", "Decided by", "Reason", "Late", "Controller", "Deleted as"], found.map(row)));
+    ["Object", "Namespace", "Deleted", "Decided by", "Reason", "Late", "Controller", "Deleted as", "Copy"], found.map(row)));
 }
 
 const row = (r) => [
   [`${r.resource}/${r.name}`, h("small", {}, ` ${r.uid}`)], r.namespace,
   h("time", { datetime: r.time, title: r.time }, when(Date.parse(r.time) / 1000)),
   r.policy + (r.rule ? `, rule ${r.rule}` : ""), r.reason + (r.answerLost ? " (the answer was lost)" : ""), r.late, r.owner, r.account || "Winnow",
+  r.copied === "-" ? "-" : [`for ${r.copied}: `, h("code", {}, `kubectl winnow restore ${r.resource}/${r.name} -n ${r.namespace}`)],
 ];
