@@ -86,6 +86,7 @@ func (o *object) describe() string {
 	add(len(o.Finalizers) > 0, "finalizer %s", code(o.Finalizers...))
 	add(o.Applied != "", "applied by %s", o.Applied)
 	add(o.Announced != "", "given notice %s, which names the time %s", o.Announced, o.Named)
+	add(o.Acknowledged != "", "acknowledged by the receiver of notifications %s", o.Acknowledged)
 	add(o.Recreated, "back for the third time")
 	add(o.Terminating, "being deleted")
 	return strings.Join(words, ", ")

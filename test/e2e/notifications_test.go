@@ -17,13 +17,15 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/jobs"
 )
 
-// TestNotifications: a receiver that fails at times gets each deletion of a run, and a hold with the command that approves it.
+// TestNotifications: a receiver that fails at times gets each deletion of a run, and a hold with the command that approves it. If a rule
+// demands that, nothing goes before the receiver has acknowledged its notice.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -55,9 +57,46 @@ func TestNotifications(t *testing.T) {
 		t.Errorf("the hold %+v has ended as %+v", found, ended)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.refused < 3 {
 		t.Errorf("the receiver has failed only %d times", r.refused)
+	}
+	r.down = true
+	r.mu.Unlock()
+	testAcknowledgedNotices(w, r)
+}
+
+// testAcknowledgedNotices: the receiver is down at first.
+func testAcknowledgedNotices(w *restorable, r *receiver) {
+	w.namespace("told", nil, 0, v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
+		{Name: "r", TTL: ttl("0s"), Notice: ttl("1s"), NoticeDelivery: v1alpha1.NoticeDeliveryRequired},
+	}})
+	want := w.finishedJobs("told", 3)
+	eventually(w.T, func(ctx context.Context) string {
+		out, stderr, err := w.cluster.Kubectl(ctx, "get", "cand", "-n", "told", "-o", "yaml")
+		if n := strings.Count(out, "once the receiver of notifications has acknowledged it"); err != nil || n != want.Len() {
+			return fmt.Sprintf("%d of %d objects wait for the receiver: %v: %s%s", n, want.Len(), err, stderr, out)
+		}
+		return ""
+	})
+	events, err := w.kube.EventsV1().Events("told").List(w.Context(), metav1.ListOptions{})
+	must(w.T, err)
+	for i := range events.Items {
+		if events.Items[i].Reason == "DeletionNotice" {
+			w.Errorf("announced before the receiver knows of it: %s", events.Items[i].Note)
+		}
+	}
+	r.mu.Lock()
+	r.down = false
+	r.mu.Unlock()
+	r.expectDeletions(w.T, "told", want)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	acknowledged, deleted := r.times("told", "dev.winnow.gc.notice.v1"), r.times("told", "dev.winnow.gc.deletion.v1")
+	for uid, at := range deleted {
+		told, ok := acknowledged[uid]
+		if !ok || at.Sub(told) < noticeOfASecond {
+			w.Errorf("%s has arrived as deleted at %v, and its notice at %v", uid, at, told)
+		}
 	}
 }
 
@@ -82,10 +121,12 @@ type receiver struct {
 	mu       sync.Mutex
 	requests int
 	refused  int
+	down     bool                    // it accepts nothing
 	events   map[string]notification // by source and ID: an event may come twice
 }
 
 type notification struct {
+	arrived                   time.Time // first
 	ID, Type, Source, Subject string
 	Data                      struct {
 		ID, Phase, ApproveCommand string
@@ -115,6 +156,10 @@ func newReceiver(t *testing.T) *receiver {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.down {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	r.requests++
 	if r.requests%2 == 1 {
 		r.refused++
@@ -139,8 +184,23 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	for _, e := range events {
-		r.events[e.Source+" "+e.ID] = e
+		key := e.Source + " " + e.ID
+		if e.arrived = r.events[key].arrived; e.arrived.IsZero() {
+			e.arrived = time.Now()
+		}
+		r.events[key] = e
 	}
+}
+
+// times returns when the events of a type about objects of a namespace have arrived, by the UIDs of the objects. The lock must be held.
+func (r *receiver) times(ns, eventType string) map[string]time.Time {
+	out := map[string]time.Time{}
+	for _, e := range r.events {
+		if e.Type == eventType && e.Data.Object.Namespace == ns {
+			out[e.Data.Object.UID] = e.arrived
+		}
+	}
+	return out
 }
 
 // expectDeletions waits until the deletions of a namespace that have arrived are those of these Jobs.

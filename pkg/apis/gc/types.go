@@ -267,6 +267,8 @@ type CleanupRule struct {
 	WaitFor *WaitFor
 	// Notice is how long the deletion of an object is announced before; nil for no notice.
 	Notice *TTL
+	// NoticeDelivery says from when a notice counts; empty is NoticeDeliveryBestEffort.
+	NoticeDelivery NoticeDeliveryPolicy
 	// KeepCopy is how long to keep a copy of each deleted object; nil for no copy.
 	KeepCopy *TTL
 }
@@ -348,6 +350,16 @@ const (
 	DependentsWithOwner DependentsPolicy = "WithOwner"
 	// DependentsAfterOwnerFinished can delete it once its owner has finished.
 	DependentsAfterOwnerFinished DependentsPolicy = "AfterOwnerFinished"
+)
+
+// NoticeDeliveryPolicy says whether a notice must reach the receiver of notifications.
+type NoticeDeliveryPolicy string
+
+const (
+	// NoticeDeliveryBestEffort counts a notice from its Event on.
+	NoticeDeliveryBestEffort NoticeDeliveryPolicy = "BestEffort"
+	// NoticeDeliveryRequired counts a notice from when the receiver has acknowledged it.
+	NoticeDeliveryRequired NoticeDeliveryPolicy = "Required"
 )
 
 // ManagedElsewherePolicy says what happens to objects that are managed from elsewhere, and would be created again.

@@ -136,6 +136,7 @@ func New(c Config) (*Controller, error) {
 	t := tracker.New(memory.Config{
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
 		StartSuspended: c.StartSuspended, DefaultAccount: c.DefaultServiceAccount, RequireAccount: c.RequireServiceAccount,
+		Notifies: c.Notify.URL != "",
 	}, now.Now)
 	out := &Controller{config: c, cluster: cluster, dated: dating, replica: t}
 	if out.kinds, err = newFollower(c, dating, objects, policies.GcV1alpha1(), t, now, out.wentBack); err != nil {
@@ -145,11 +146,11 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Notify.UserAgent, c.Notify.Instance, c.Notify.Clock = c.UserAgent, c.Instance, now
+	c.Notify.UserAgent, c.Notify.Instance, c.Notify.Clock, c.Notify.Tracker = c.UserAgent, c.Instance, now, t
 	out.notifier = notify.New(c.Notify)
 	out.status = status.New(status.Config{
 		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: out.kinds.Served, Instance: c.Instance,
-		Reported: out.notifier.Reported, Announced: out.notifier.Announced,
+		Reported: out.notifier.Reported, Announced: out.notifier.Announced, Deliver: out.notifier.Deliver,
 	})
 	out.observer = observe.New(observe.Config{
 		Tracker: t, Policies: policies.GcV1alpha1(), Stored: objects, Client: observed, Metadata: dating, Clock: now,

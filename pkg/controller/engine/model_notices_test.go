@@ -53,6 +53,11 @@ func (e *simulation) startNotices(t *driver, started bool) {
 		return
 	}
 	e.readNotices()
+	stored := e.storedNotices()
+	maps.DeleteFunc(e.told, func(uid types.UID, _ model.Notice) bool {
+		_, known := stored[uid]
+		return !known // This replica cannot know of it. It gives notice again, if that is still demanded.
+	})
 	for uid, n := range e.Notices {
 		if _, ok := e.told[uid]; !ok {
 			e.told[uid] = n // This replica cannot know that the one before it had forgotten it.
@@ -146,6 +151,34 @@ func (e *simulation) giveNotices(t *rapid.T) {
 	}
 }
 
+// deliverNotices lets the receiver acknowledge some of the notices that it must, and compares these with the model.
+func (e *simulation) deliverNotices(t *rapid.T) {
+	e.both(e.stepAll)
+	must, wants := e.MustDeliver(), e.wants()
+	for uid := range must {
+		kept := !slices.Contains([]string{"NotDue", "NoticePending", "WaitingForArchive"}, wants[uid].Reason)
+		if kept || e.onlyTold(uid) {
+			delete(must, uid)
+		}
+	}
+	var all []view.DeletionNotice
+	for _, name := range e.leader.NamespacesToDeliver() {
+		e.leader.read(e.leader.NoticesToDeliver(name, nobody, 1000, e.Now, &all))
+	}
+	for _, n := range all {
+		if !must[n.Fact.UID] || !n.Given.Equal(e.Notices[n.Fact.UID].Given) {
+			t.Fatalf("the receiver must acknowledge %+v of %s; the model says %t", n.Announcement, n.Fact.UID, must[n.Fact.UID])
+		}
+		delete(must, n.Fact.UID)
+		if !rapid.Bool().Draw(t, "the receiver is down") {
+			e.leader.NoticeDelivered(n.Fact.UID, n.Given, e.Now)
+		}
+	}
+	if len(must) > 0 {
+		t.Fatalf("nobody asks the receiver to acknowledge %v", must)
+	}
+}
+
 // loseNotices removes the notices of a namespace from what is stored.
 func (e *simulation) loseNotices(t *rapid.T) {
 	name := types.NamespacedName{Namespace: rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"), Name: "marks-0"}
@@ -203,6 +236,9 @@ func (e *simulation) checkAnnounced(t *rapid.T, orders []*deletion.Order) {
 		}
 		if !told || e.Now.Before(n.Given.Add(d.Lead)) || e.Now.Before(n.At) {
 			t.Fatalf("deletes %s at %s, and people were told %+v; it needs %+v", o.Fact.UID, e.Now, n, d)
+		}
+		if stored := e.Notices[o.Fact.UID]; d.Delivered && !d.Limited && (stored.Delivered.IsZero() || e.Now.Before(stored.Delivered.Add(d.Lead))) {
+			t.Fatalf("deletes %s at %s, and the receiver acknowledged %+v; it needs %+v", o.Fact.UID, e.Now, stored, d)
 		}
 	}
 }

@@ -112,6 +112,7 @@ func (e *simulation) run(t *rapid.T) {
 		"candidates":     e.candidates,
 		"marks":          e.storeMarks,
 		"notices":        e.giveNotices,
+		"deliveries":     e.deliverNotices,
 		"lost notices":   e.loseNotices,
 		"":               e.checkAll,
 	})

@@ -35,7 +35,7 @@ func (e *simulation) checkTotals(t *rapid.T) {
 		for rec := range d.Records.All() {
 			want[rec.Counted()]++
 			if rec.Action == policy.Delete {
-				overdue = max(overdue, e.Now.Sub(rec.At.Time()))
+				overdue = max(overdue, e.Now.Sub(rec.ReadyAt()))
 			}
 		}
 		got := maps.Clone(d.Engine.Counts)

@@ -90,6 +90,10 @@ func (d *driver) MarksListed(present sets.Set[types.NamespacedName], now time.Ti
 
 func (d *driver) MarksUnavailable(now time.Time) { d.Turn(d.Engine.MarksUnavailable, now) }
 
+func (d *driver) NoticeDelivered(of types.UID, given, now time.Time) {
+	d.Turn(func() { d.Engine.NoticeDelivered(of, given, now) }, now)
+}
+
 func (d *driver) Announced(given map[types.UID]policy.Announcement, now time.Time) (known bool) {
 	d.Turn(func() { known = d.Engine.Announced(given) }, now)
 	return known

@@ -33,6 +33,23 @@ func (t *Tracker) NoticesGiven(given map[types.UID]policy.Announcement, now time
 	return known
 }
 
+// NamespacesToDeliver returns the namespaces that may have notices that the receiver of notifications must acknowledge, sorted.
+func (t *Tracker) NamespacesToDeliver() []string {
+	return call(t, (*engine.Engine).NamespacesToDeliver)
+}
+
+// NoticesToDeliver returns up to most notices of a namespace that the receiver of notifications must acknowledge, except those of some objects.
+func (t *Tracker) NoticesToDeliver(namespace string, except func(of types.UID) bool, most int, now time.Time) []view.DeletionNotice {
+	var out []view.DeletionNotice
+	_ = t.read(context.Background(), t.engine.NoticesToDeliver(namespace, except, most, now, &out)) // It has no error unless the context ends.
+	return out
+}
+
+// NoticeDelivered notes that the receiver of notifications acknowledged now the notice of an object that was given at a time.
+func (t *Tracker) NoticeDelivered(of types.UID, given, now time.Time) {
+	t.event(now, func(e *engine.Engine) { e.NoticeDelivered(of, given, now) })
+}
+
 // DoubtMarks puts stored notices in doubt until ConfirmMarks finds that memory has what is stored.
 func (t *Tracker) DoubtMarks(now time.Time) { t.event(now, (*engine.Engine).DoubtMarks) }
 

@@ -33,6 +33,7 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			r.Dependents = oneOf(c, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished)
 			r.PropagationPolicy = oneOf(c, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground)
 			r.ManagedElsewhere = oneOf(c, gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete)
+			r.NoticeDelivery = oneOf(c, "", gc.NoticeDeliveryBestEffort, gc.NoticeDeliveryRequired)
 		},
 		func(w *gc.WaitFor, c randfill.Continue) {
 			c.FillNoCustom(w)

@@ -502,8 +502,15 @@ type CleanupRule struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	Notice *TTL `json:"notice,omitempty"`
+	// noticeDelivery says whether a notice must reach the receiver of notifications (--notify-url). With BestEffort (the default), it is out
+	// from its Event on. With Required, it is out from when the receiver has acknowledged its CloudEvent. Until then, objects that are due
+	// are held (NoticePending). Required needs notice in the same rule. If several policies match an object, one with Required is enough.
+	// Ceilings and maxTTL do not wait for the receiver, and minNotice counts from the Event.
+	// +optional
+	// +k8s:optional
+	NoticeDelivery NoticeDeliveryPolicy `json:"noticeDelivery,omitempty"`
 	// keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for at least this time after the DELETE,
-	// for example "7d". "kubectl winnow restore" creates the object again. Winnow stores the copy before it deletes the object.
+	// up to 90 days, for example "7d". "kubectl winnow restore" creates the object again. Winnow stores the copy before it deletes the object.
 	// If the copy is too large, or copies take too much room, Winnow keeps the object (CopyTooLarge, CopyQuotaExceeded). The
 	// rule must name its resources. Winnow keeps no copy of dependents that Kubernetes deletes. If several policies match an
 	// object, the longest time applies.
@@ -623,6 +630,18 @@ const (
 	CapacityPerOwner CapacityPer = "Owner"
 	// CapacityPerLabel counts the objects with the same value of a label.
 	CapacityPerLabel CapacityPer = "Label"
+)
+
+// NoticeDeliveryPolicy says whether a notice must reach the receiver of notifications.
+// +enum
+// +k8s:enum
+type NoticeDeliveryPolicy string
+
+const (
+	// NoticeDeliveryBestEffort counts a notice from its Event on.
+	NoticeDeliveryBestEffort NoticeDeliveryPolicy = "BestEffort"
+	// NoticeDeliveryRequired counts a notice from when the receiver has acknowledged it.
+	NoticeDeliveryRequired NoticeDeliveryPolicy = "Required"
 )
 
 // ManagedElsewherePolicy says what happens to objects that are managed from elsewhere, and would be created again.

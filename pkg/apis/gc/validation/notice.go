@@ -9,11 +9,15 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// validateNotice checks how long before their deletion the objects of a rule are announced.
-func validateNotice(d *gc.TTL, path *field.Path) field.ErrorList {
-	errs := validateMinNotice(d, path)
+// validateNotice checks how long before their deletion the objects of a rule are announced, and to whom.
+func validateNotice(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
+	d, at := rule.Notice, path.Child("notice")
+	errs := validateMinNotice(d, at)
 	if d != nil && len(errs) == 0 && isZero(*d) {
-		return field.ErrorList{field.Invalid(path, *d, `must be at least "1s"; to give no notice, remove the field`)}
+		errs = append(errs, field.Invalid(at, *d, `must be at least "1s"; to give no notice, remove the field`))
+	}
+	if d == nil && rule.NoticeDelivery != "" {
+		errs = append(errs, field.Forbidden(path.Child("noticeDelivery"), "may only be set with notice; set notice, for example to 1d"))
 	}
 	return errs
 }

@@ -70,3 +70,15 @@ func TestNoticeWarnings(t *testing.T) {
 		}
 	}
 }
+
+// TestNoticeDelivery: there must be a notice to be delivered.
+func TestNoticeDelivery(t *testing.T) {
+	required := func(r *gc.CleanupRule) { r.NoticeDelivery = gc.NoticeDeliveryRequired }
+	if errs := ValidateCleanupPolicy(policy(rule("a", announced("1d"), required))); len(errs) > 0 {
+		t.Errorf("got %v", errs)
+	}
+	errs := ValidateCleanupPolicy(policy(rule("a", required)))
+	if len(errs) != 1 || errs[0].Field != "spec.rules[0].noticeDelivery" || !strings.Contains(errs[0].Detail, "set notice") {
+		t.Errorf("got %v", errs)
+	}
+}

@@ -125,7 +125,7 @@ func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard st
 	errs = append(errs, validateCapacity(rule.Capacity, path.Child("capacity"))...)
 	errs = append(errs, validateDeadline(rule.ActiveDeadline, rule.Resources, path.Child("activeDeadline"))...)
 	errs = append(errs, validateWaitFor(rule, accepted, path.Child("waitFor"))...)
-	errs = append(errs, validateNotice(rule.Notice, path.Child("notice"))...)
+	errs = append(errs, validateNotice(rule, path)...)
 	errs = append(errs, validateKeepCopy(rule, path.Child("keepCopy"))...)
 	if rule.PropagationPolicy == metav1.DeletePropagationOrphan {
 		err := field.NotSupported(path.Child("propagationPolicy"), rule.PropagationPolicy,

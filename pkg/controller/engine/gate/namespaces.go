@@ -12,6 +12,7 @@ func (g *Gate) ForgetEmpty() {
 		g.ClearChanges(ns)
 		g.holdsToCheck.Delete(ns)
 		g.ToAnnounce.Delete(ns)
+		g.ToDeliver.Delete(ns)
 		g.PublishConditions(ns, nil)
 		delete(g.Namespaces, ns.Name)
 		if len(ns.Covered) > 0 {

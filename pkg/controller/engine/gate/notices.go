@@ -11,14 +11,16 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// NoteNotice notes whether a record must be given notice of its deletion now, or whether what was given does not count any more. p decides
-// d, with holds.
+// NoteNotice notes whether a record must be given notice of its deletion now, whether the receiver of notifications must acknowledge what was
+// given, or whether that does not count any more. p decides d, with holds.
 func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, now time.Time) {
 	a := d.Advance
 	sent, isSent := rec.NS.Sent[rec]
 	switch {
 	case !a.Announced.Given.IsZero(), isSent && d.Candidate() && d.Action != policy.Keep && sent.Fits(dueOf(d)):
 		g.ToldNotice(rec)
+		acknowledged := isSent && !sent.Delivered.IsZero() // This is not stored yet.
+		g.NoteDelivery(rec, a.Undelivered() && !acknowledged && announces(rec, p, d))
 		return
 	}
 	g.ForgetNotice(rec) // One that does not fit must not count when the record is due earlier again.
@@ -59,6 +61,10 @@ func (g *Gate) whyPending(rec *memory.Record, a policy.Advance) string {
 	lead := gc.FormatDuration(a.Demanded())
 	_, sent := rec.NS.Sent[rec]
 	switch {
+	case a.Undelivered() && !g.Config.Notifies:
+		return a.Detail() + ": noticeDelivery is Required, and Winnow has no receiver; set --notify-url, or remove noticeDelivery"
+	case a.Undelivered():
+		return a.Detail()
 	case rec.Policy == nil: // Only Preview policies decide.
 		return "Winnow would give notice, and delete it when the notice has been out for " + lead
 	case g.NoMarks: // The storage is not installed, or this is no replica of Winnow.

@@ -85,6 +85,47 @@ func (k *Knowledge) NeedNotice(rec *memory.Record) {
 	k.ToAnnounce.Insert(ns)
 }
 
+// NoteDelivery notes whether the receiver of notifications must acknowledge the notice of a record now.
+func (k *Knowledge) NoteDelivery(rec *memory.Record, must bool) {
+	ns := rec.NS
+	if !must {
+		ns.ToDeliver.Delete(rec)
+		return
+	}
+	if ns.ToDeliver == nil {
+		ns.ToDeliver = sets.Set[*memory.Record]{}
+	}
+	ns.ToDeliver.Insert(rec)
+	k.ToDeliver.Insert(ns)
+}
+
+// NoticeDelivered notes that the receiver of notifications acknowledged at a time the notice of an object that was given at another time. It
+// counts once that is stored, like the notice itself. If clocks are in doubt, it does not, so that the notice is delivered again.
+func (k *Knowledge) NoticeDelivered(uid types.UID, given, at time.Time) {
+	rec := k.Records.Get(uid)
+	if rec == nil || !rec.NS.ToDeliver.Has(rec) || k.Fresh.ClockDoubt() != "" {
+		return
+	}
+	n := rec.Announced()
+	if !n.Given.Equal(given) {
+		return // It is another notice, of which the receiver does not know.
+	}
+	n.Delivered = at
+	rec.NS.ToDeliver.Delete(rec)
+	k.send(rec, n)
+}
+
+// send notes a notice that must be stored.
+func (k *Knowledge) send(rec *memory.Record, n policy.Announcement) {
+	ns := rec.NS
+	if ns.Sent == nil {
+		ns.Sent = map[*memory.Record]policy.Announcement{}
+	}
+	ns.Sent[rec] = n
+	k.Touch(rec) // It may have changed since, so that the notice does not fit.
+	k.MarksChanged(ns)
+}
+
 // ForgetNotice notes that no notice of a record counts any more. One that is still stored does not count again, whatever happens to the
 // record before the storage has changed.
 func (k *Knowledge) ForgetNotice(rec *memory.Record) {
@@ -92,6 +133,7 @@ func (k *Knowledge) ForgetNotice(rec *memory.Record) {
 	_, changed := ns.Sent[rec]
 	delete(ns.Sent, rec)
 	ns.ToAnnounce.Delete(rec)
+	ns.ToDeliver.Delete(rec)
 	for _, m := range ns.Marks {
 		if _, ok := m.AnnouncedIn(rec.UID()); ok {
 			m.Forget(rec.UID())
@@ -125,14 +167,8 @@ func (k *Knowledge) Announced(given map[types.UID]policy.Announcement) bool {
 		if rec == nil || !rec.NS.ToAnnounce.Has(rec) {
 			continue
 		}
-		ns := rec.NS
-		if ns.Sent == nil {
-			ns.Sent = map[*memory.Record]policy.Announcement{}
-		}
-		ns.Sent[rec] = sent
-		ns.ToAnnounce.Delete(rec)
-		k.Touch(rec) // It may have changed since, so that the notice does not fit.
-		k.MarksChanged(ns)
+		rec.NS.ToAnnounce.Delete(rec)
+		k.send(rec, sent)
 	}
 	return true
 }

@@ -30,6 +30,8 @@ type Knowledge struct {
 	Unmarked sets.Set[string]
 	// ToAnnounce are the namespaces that may have objects whose notice must be given.
 	ToAnnounce sets.Set[*memory.Namespace]
+	// ToDeliver are the namespaces that may have objects whose notice the receiver of notifications must acknowledge.
+	ToDeliver sets.Set[*memory.Namespace]
 	// marksListed says that the stored marks were listed, NoMarks that they cannot be stored.
 	marksListed, NoMarks bool
 	// marksDoubted says that the stored marks may be newer than memory; see DoubtMarks. announced is how many notices are stored.
@@ -51,5 +53,6 @@ func New(m *memory.Memory) *Knowledge {
 		Usage:       usage.New[*memory.Record](references.MaxKeys),
 		Unmarked:    sets.New[string](),
 		ToAnnounce:  sets.New[*memory.Namespace](),
+		ToDeliver:   sets.New[*memory.Namespace](),
 	}
 }

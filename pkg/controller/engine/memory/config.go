@@ -26,6 +26,8 @@ type Config struct {
 	// RequireAccount demands an account of every policy.
 	DefaultAccount string
 	RequireAccount bool
+	// Notifies says that there is a receiver of notifications.
+	Notifies bool
 	// AssumeRights says that an account has every right that is not known to be missing.
 	AssumeRights bool
 	// Spent adds work to the current call, and reports whether the budget of the call is spent, so that it must return. The work for an

@@ -71,7 +71,9 @@ type Namespace struct {
 	// ToAnnounce are the records whose notice must be given now. Sent are the notices that this replica has given, and whose storage the
 	// watch has not reported yet.
 	ToAnnounce sets.Set[*Record]
-	Sent       map[*Record]policy.Announcement
+	// ToDeliver are the records whose notice was given and stored, and must still be acknowledged by the receiver of notifications.
+	ToDeliver sets.Set[*Record]
+	Sent      map[*Record]policy.Announcement
 	// Rights are the rights that requests in the namespace need, as far as they are asked for.
 	Rights map[deletion.Right]RightAnswer
 	// Marks are the stored marks, by name.

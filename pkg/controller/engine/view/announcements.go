@@ -38,6 +38,9 @@ type DeletionNotice struct {
 	advance policy.Advance
 }
 
+// Required reports whether the receiver of notifications must acknowledge the notice.
+func (d *DeletionNotice) Required() bool { return d.advance.Required }
+
 // GivenAt returns the notice if it is given at another time. What people read named the time At at the earliest.
 func (d *DeletionNotice) GivenAt(at time.Time) policy.Announcement {
 	out := d.advance.Announcing(at)
@@ -149,16 +152,70 @@ func share(byPolicy map[*policy.Policy]*earliest, most int) (out []*memory.Recor
 	}
 }
 
+// NamespacesToDeliver returns the namespaces that may have notices that the receiver of notifications must acknowledge, sorted.
+func (v *View) NamespacesToDeliver() []string {
+	var out []string
+	for ns := range v.ToDeliver {
+		out = append(out, ns.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// NoticesToDeliver finds up to most notices of a namespace that the receiver of notifications must acknowledge, except those of some objects.
+func (v *View) NoticesToDeliver(
+	namespace string, except func(of types.UID) bool, most int, now time.Time, out *[]DeletionNotice,
+) memory.Reading {
+	return func(pause func(struct{}) bool) {
+		ns := v.Namespaces[namespace]
+		if ns == nil {
+			return
+		}
+		if len(ns.ToDeliver) == 0 {
+			v.ToDeliver.Delete(ns)
+		}
+		for rec := range ns.ToDeliver {
+			if len(*out) == most {
+				return
+			}
+			if !except(rec.UID()) {
+				if n, ok := v.undelivered(rec, now); ok {
+					*out = append(*out, n)
+				}
+			}
+			if !v.Proceed(ns.Work(), pause) {
+				return
+			}
+		}
+	}
+}
+
+// undelivered returns the notice of a record; false if the receiver need not acknowledge it any more.
+func (v *View) undelivered(rec *memory.Record, now time.Time) (DeletionNotice, bool) {
+	if rec.Removed() || !rec.NS.ToDeliver.Has(rec) {
+		return DeletionNotice{}, false
+	}
+	n, ok := v.noticeOf(rec, now)
+	n.Announcement = n.advance.Announced
+	return n, ok && n.advance.Undelivered()
+}
+
 // deletionNotice returns the notice for a record; false if there is none to be given any more.
 func (v *View) deletionNotice(rec *memory.Record, now time.Time) (DeletionNotice, bool) {
 	if rec.Removed() || !rec.NS.ToAnnounce.Has(rec) {
 		return DeletionNotice{}, false
 	}
+	n, ok := v.noticeOf(rec, now)
+	return n, ok && n.advance.Wanted(now)
+}
+
+// noticeOf returns the notice for a record as if it were given now; false if no policy decides.
+func (v *View) noticeOf(rec *memory.Record, now time.Time) (DeletionNotice, bool) {
 	effective := v.Resolve(rec)
 	limits := v.LimitsOn(rec)
 	r, d := effective.Decide(limits, now)
 	a := d.Advance
-	if !a.Wanted(now) || r.Policy == nil {
+	if r.Policy == nil {
 		return DeletionNotice{}, false
 	}
 	out := DeletionNotice{

@@ -91,6 +91,7 @@ type object struct {
 	Terminating, Recreated  bool
 	Applied                 string // The tool that applied it.
 	Announced, Named        string // When notice was given, and the time that it names.
+	Acknowledged            string // When the receiver of notifications acknowledged the notice.
 
 	Answer, By, Due string
 	Propagation     metav1.DeletionPropagation

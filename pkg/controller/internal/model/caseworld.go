@@ -50,7 +50,11 @@ func (e *example) world(manifests string) (*World, error) {
 			w.Objects = append(w.Objects, f)
 			w.Recreated[f.UID] = o.Recreated
 			if o.Announced != "" {
-				w.Notices[f.UID] = Notice{Given: must(moments(o.Announced)), At: must(moments(o.Named))}
+				n := Notice{Given: must(moments(o.Announced)), At: must(moments(o.Named))}
+				if o.Acknowledged != "" {
+					n.Delivered = must(moments(o.Acknowledged))
+				}
+				w.Notices[f.UID] = n
 			}
 		}
 	}

@@ -90,6 +90,7 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	}
 	if rarely(t, 3) {
 		r.Notice = drawNotice(t)
+		r.NoticeDelivery = pick(t, "", "", gc.NoticeDeliveryBestEffort, gc.NoticeDeliveryRequired)
 	}
 	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
 		r.After, r.Outcome, r.TTL = gc.AfterCreated, "", new(pick(t, drawnTTLs...))

@@ -79,6 +79,8 @@ type match struct {
 	waitFor *gc.WaitFor
 	// notice is how long before its deletion the object is announced; nil if the rule does not say.
 	notice *gc.TTL
+	// noticeDelivery says whether that must be acknowledged.
+	noticeDelivery gc.NoticeDeliveryPolicy
 }
 
 // matchesOn returns the matches on an object, in the order of the policies' names: the matches of its namespace or, if it has none, of
@@ -121,6 +123,7 @@ func (p policy) matchesOn(f *lifecycle.Fact, previewed PolicyRef) []match {
 				propagation:    orBackground(r.PropagationPolicy),
 				waitFor:        waitFor(r, f),
 				notice:         r.Notice,
+				noticeDelivery: r.NoticeDelivery,
 			}}
 		}
 	}

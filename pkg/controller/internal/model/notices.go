@@ -8,11 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
-// Notice is a notice that an object will be deleted, as it is stored: when it was given, and the time that it names.
-type Notice struct{ Given, At time.Time }
+// Notice is a notice that an object will be deleted, as it is stored: when it was given, the time that it names, and when the receiver of
+// notifications acknowledged it; zero if it has not.
+type Notice struct{ Given, At, Delivered time.Time }
 
 // apart is for how much longer a notice is out than policies demand, because the clocks of two replicas may be apart.
 const apart = 2 * time.Minute
@@ -58,6 +60,23 @@ func (c *recomputation) leadOf(f *lifecycle.Fact, s effectiveAnswer) time.Durati
 	return c.lead(f)
 }
 
+// undelivered reports whether a rule demands that the receiver of notifications acknowledges the notice of an object with this answer, and it
+// has not.
+func (c *recomputation) undelivered(f *lifecycle.Fact, s effectiveAnswer) bool {
+	n, stored := c.noticeOf(f, s.at)
+	return stored && n.Delivered.IsZero() && c.mustBeDelivered(f, s)
+}
+
+// mustBeDelivered reports whether a rule demands that the receiver acknowledges the notice of an object with this answer.
+func (c *recomputation) mustBeDelivered(f *lifecycle.Fact, s effectiveAnswer) bool {
+	for _, v := range c.matches[f.UID] {
+		if v.noticeDelivery == gc.NoticeDeliveryRequired && s.reason != "OverCeiling" {
+			return true
+		}
+	}
+	return false
+}
+
 // noticeLimit returns when guardrails want an object deleted that has this answer, so that the notices of rules do not count any more.
 func (c *recomputation) noticeLimit(f *lifecycle.Fact, s effectiveAnswer) moment {
 	if s.reason == "OverCeiling" {
@@ -76,15 +95,19 @@ func (c *recomputation) noticeLimit(f *lifecycle.Fact, s effectiveAnswer) moment
 func (c *recomputation) noticeEnd(f *lifecycle.Fact, s effectiveAnswer) moment {
 	n, stored := c.noticeOf(f, s.at)
 	byRules, byGuardrails := moment{at: s.at}, moment{at: s.at}
-	switch {
-	case stored:
-		byRules = later(moment{at: n.At}, moment{at: n.Given.Add(c.leadOf(f, s))})
-		if least := c.leastLead(f); least > 0 {
-			byGuardrails.at = n.Given.Add(least)
-		}
-	case c.leastLead(f) > 0:
+	switch least := c.leastLead(f); {
+	case least > 0 && !stored:
 		return moment{never: true}
-	case c.leadOf(f, s) > 0:
+	case least > 0:
+		byGuardrails.at = n.Given.Add(least)
+	}
+	switch lead := c.leadOf(f, s); {
+	case stored && !c.undelivered(f, s):
+		byRules = later(moment{at: n.At}, moment{at: n.Given.Add(lead)})
+		if c.mustBeDelivered(f, s) {
+			byRules = later(byRules, moment{at: n.Delivered.Add(lead)})
+		}
+	case lead > 0:
 		byRules.never = true
 	}
 	return later(moment{at: s.at}, later(byGuardrails, earlier(byRules, c.noticeLimit(f, s))))
@@ -102,7 +125,7 @@ func (c *recomputation) afterNotice(f *lifecycle.Fact, s effectiveAnswer, v verd
 	_, stored := c.noticeOf(f, s.at)
 	end := c.noticeEnd(f, s)
 	switch {
-	case !stored && moment{at: c.Now}.before(end):
+	case (!stored || c.undelivered(f, s)) && moment{at: c.Now}.before(end):
 		v.waits = "NoticePending"
 	case moment{at: c.Now}.before(end):
 		v.waits = "Notified"
@@ -118,6 +141,8 @@ type Demanded struct {
 	// guardrails want the object deleted whatever rules promise.
 	Lead, Least time.Duration
 	Limited     bool
+	// Delivered is set if the receiver of notifications must have acknowledged the notice for Lead.
+	Delivered bool
 }
 
 // Demanded returns the notice that an object needs.
@@ -126,7 +151,9 @@ func (w *World) Demanded(uid types.UID) (out Demanded) {
 	for _, f := range w.Objects {
 		if f.UID == uid {
 			s := c.effectiveAnswer(f)
-			out = Demanded{Lead: c.leadOf(f, s), Least: c.leastLead(f), Limited: !moment{at: c.Now}.before(c.noticeLimit(f, s))}
+			out = Demanded{
+				Lead: c.leadOf(f, s), Least: c.leastLead(f), Limited: !moment{at: c.Now}.before(c.noticeLimit(f, s)), Delivered: c.mustBeDelivered(f, s),
+			}
 		}
 	}
 	return out
@@ -150,6 +177,22 @@ func (w *World) NeedsNotice() map[types.UID]time.Time {
 		case v.Action == Wait && !kept && !c.Now.Before(due.Add(-lead)),
 			v.Action == Hold && (v.Reason == "NoticePending" || v.Reason == "WaitingForArchive"):
 			out[f.UID] = due
+		}
+	}
+	return out
+}
+
+// MustDeliver returns the objects whose stored notice the receiver of notifications must acknowledge. What only the controller knows may keep
+// them from that.
+func (w *World) MustDeliver() map[types.UID]bool {
+	out := map[types.UID]bool{}
+	c := w.recomputation(PolicyRef{})
+	for _, f := range w.Objects {
+		v := c.decide(f)
+		kept := c.stops(f.Namespace, v.policy) || c.ownHold(f) != "" || f.Finishes && !f.Finished
+		if c.undelivered(f, c.effectiveAnswer(f)) &&
+			(v.Action == Wait && !kept || v.Action == Hold && (v.Reason == "NoticePending" || v.Reason == "WaitingForArchive")) {
+			out[f.UID] = true
 		}
 	}
 	return out

@@ -97,7 +97,11 @@ func TestNothingGoesUnannounced(t *testing.T) {
 		for _, f := range w.Objects {
 			if rarely(t, 2) {
 				given := w.Now.Add(-pick(t, drawnAges...))
-				w.Notices[f.UID] = Notice{Given: given, At: given.Add(pick(t, drawnAges...))}
+				n := Notice{Given: given, At: given.Add(pick(t, drawnAges...))}
+				if rarely(t, 2) {
+					n.Delivered = given.Add(pick(t, drawnAges...))
+				}
+				w.Notices[f.UID] = n
 			}
 		}
 		answers, c := w.Answers(), w.recomputation(PolicyRef{})
@@ -110,6 +114,10 @@ func TestNothingGoesUnannounced(t *testing.T) {
 			for _, v := range c.matches[f.UID] {
 				if v.notice != nil && !limited && (!given || w.Now.Before(n.Given.Add(duration(*v.notice))) || w.Now.Before(n.At)) {
 					t.Errorf("%s goes, and was given notice %+v; a rule demands %s", f.Name, n, *v.notice)
+				}
+				required := v.noticeDelivery == gc.NoticeDeliveryRequired
+				if required && !limited && (n.Delivered.IsZero() || w.Now.Before(n.Delivered.Add(duration(*v.notice)))) {
+					t.Errorf("%s goes, and the receiver acknowledged its notice at %s; a rule demands that %s before", f.Name, n.Delivered, *v.notice)
 				}
 			}
 			for _, p := range c.enforcedIn(f.Namespace) {

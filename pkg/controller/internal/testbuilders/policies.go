@@ -130,6 +130,12 @@ func (b *RuleBuilder) WaitFor(expression string, atMost gc.TTL, onTimeout gc.Wai
 	return b
 }
 
+// Acknowledged makes only notices count that the receiver of notifications has acknowledged.
+func (b *RuleBuilder) Acknowledged() *RuleBuilder {
+	b.rule.NoticeDelivery = gc.NoticeDeliveryRequired
+	return b
+}
+
 // Notice makes Winnow announce deletions.
 func (b *RuleBuilder) Notice(lead gc.TTL) *RuleBuilder {
 	b.rule.Notice = &lead

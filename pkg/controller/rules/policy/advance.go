@@ -18,10 +18,14 @@ import (
 type Announcement struct {
 	// Given is when the notice was given, and At the time that it names: the object is not deleted before.
 	Given, At time.Time
+	// Delivered is when the receiver of notifications acknowledged it; zero if it has not, or if nobody demanded that.
+	Delivered time.Time
 }
 
 // Equal reports whether two notices are the same.
-func (a Announcement) Equal(o Announcement) bool { return a.Given.Equal(o.Given) && a.At.Equal(o.At) }
+func (a Announcement) Equal(o Announcement) bool {
+	return a.Given.Equal(o.Given) && a.At.Equal(o.At) && a.Delivered.Equal(o.Delivered)
+}
 
 // announcedSlack is how much later than its notice says an object may be due. If it is due later still, something has changed, and people
 // must be told anew.
@@ -36,7 +40,7 @@ func (a Announcement) Fits(due time.Time) bool {
 // Believable reports whether Winnow can have given the notice by a time: it was given by then, and it names a time that follows from the
 // longest notice.
 func (a Announcement) Believable(by time.Time) bool {
-	return !a.Given.After(by) && !a.At.Before(a.Given) && !a.At.After(a.Given.Add(gc.MaxNotice+clockError+announcedSlack))
+	return !a.Given.After(by) && !a.Delivered.After(by) && !a.At.Before(a.Given) && !a.At.After(a.Given.Add(gc.MaxNotice+clockError+announcedSlack))
 }
 
 // Later returns the notice that keeps an object for longer.
@@ -61,18 +65,28 @@ type Advance struct {
 	Limit time.Time
 	// Announced is the notice that was given; zero if there is none, or none that fits.
 	Announced Announcement
+	// Required says that Lead counts from when the receiver of notifications acknowledged the notice. Least never does.
+	Required bool
 	// From is when the notice must be given; zero if it was given, or cannot be given because something keeps the object.
 	From time.Time
 }
 
-// Ends returns when the object can be deleted; zero if that is not known, because notice must be given first.
+// Undelivered reports whether the notice was given, and the receiver of notifications must still acknowledge it.
+func (a Advance) Undelivered() bool {
+	return a.Required && !a.Announced.Given.IsZero() && a.Announced.Delivered.IsZero()
+}
+
+// Ends returns when the object can be deleted; zero if that is not known, because notice must be given, or acknowledged, first.
 func (a Advance) Ends() time.Time {
 	given := a.Announced.Given
 	promised := a.Due
 	switch {
-	case !given.IsZero():
+	case !given.IsZero() && !a.Undelivered():
 		promised = latest(a.Announced.At, given.Add(a.Lead))
-	case a.Least > 0, a.Lead > 0 && a.Limit.IsZero():
+		if a.Required {
+			promised = latest(promised, a.Announced.Delivered.Add(a.Lead))
+		}
+	case a.Least > 0 && given.IsZero(), a.Lead > 0 && a.Limit.IsZero():
 		return time.Time{}
 	case a.Lead > 0:
 		promised = a.Limit
@@ -88,7 +102,7 @@ func (a Advance) Ends() time.Time {
 
 // Announcing returns the notice if it is given now. It names the time at which the object can be deleted then.
 func (a Advance) Announcing(now time.Time) Announcement {
-	a.Announced = Announcement{Given: now, At: now}
+	a.Announced = Announcement{Given: now, At: now, Delivered: now}
 	return Announcement{Given: now, At: gc.WholeSecond(a.Ends())}
 }
 
@@ -98,20 +112,23 @@ func (a Advance) Demanded() time.Duration { return max(a.Lead-clockError, 0) }
 // Wanted reports whether a notice must be given now.
 func (a Advance) Wanted(now time.Time) bool { return !a.From.IsZero() && !now.Before(a.From) }
 
-// compileNotice sets how long before its deletion an object is announced.
-func (r *Rule) compileNotice(from *gc.TTL) error {
-	if from == nil {
+// compileNotice sets how long before its deletion an object is announced, and whether the receiver of notifications must acknowledge that.
+func (r *Rule) compileNotice(of *gc.CleanupRule) error {
+	if of.Notice == nil {
+		if of.NoticeDelivery != "" {
+			return errors.New("noticeDelivery: notice is missing")
+		}
 		return nil
 	}
-	d, err := parseNotice(*from)
+	d, err := parseNotice(*of.Notice)
 	switch {
 	case err != nil:
 		return fmt.Errorf("notice: %w", err)
 	case d == 0:
 		return errors.New("notice: 0s is not allowed")
 	}
-	r.notice = d
-	return nil
+	r.notice, r.noticeRequired = d, of.NoticeDelivery == gc.NoticeDeliveryRequired
+	return oneOf("noticeDelivery", of.NoticeDelivery, "", gc.NoticeDeliveryBestEffort, gc.NoticeDeliveryRequired)
 }
 
 // parseNotice parses how long before their deletion objects are announced.
@@ -123,8 +140,9 @@ func parseNotice(from gc.TTL) (time.Duration, error) {
 	return d.duration, err
 }
 
-// addNotice adds the notice of a match. The longest applies: each policy promises its own.
+// addNotice adds the notice of a match. The longest applies: each policy promises its own. One that must be acknowledged is enough.
 func (e *Effective) addNotice(m *Match) {
+	e.noticeRequired = e.noticeRequired || m.Rule.noticeRequired
 	if n := m.Rule.notice; n > e.notice || n != 0 && n == e.notice && m.Policy.Name < e.noticeBy.Policy.Name {
 		e.notice, e.noticeBy = n, Match{Policy: m.Policy, Rule: m.Rule}
 	}
@@ -143,10 +161,10 @@ func lead(demanded time.Duration) time.Duration {
 // only the guardrail keeps the object.
 func (e *Effective) needs(a answer, limits Limits) Advance {
 	b := limits.Bounds
-	out := Advance{Lead: lead(max(e.notice, b.minNotice)), Least: lead(b.minNotice), Due: a.at}
+	out := Advance{Lead: lead(max(e.notice, b.minNotice)), Least: lead(b.minNotice), Due: a.at, Required: e.noticeRequired}
 	switch {
 	case a.reason == ReasonOverCeiling:
-		out.Lead, out.Limit = out.Least, a.at
+		out.Lead, out.Limit, out.Required = out.Least, a.at, false
 	case !b.maxTTL.never && !a.at.IsZero():
 		out.Limit = e.raise(answer{at: e.since().Add(b.maxTTL.duration)}, limits).at
 	}
@@ -166,8 +184,8 @@ func (e *Effective) promised(a answer, limits Limits) answer {
 	return a
 }
 
-// advance returns the advance notice that the object needs, if it is decided like this at its due time; the zero value if it needs none. While it is not known when the
-// object is due, what was given stays valid.
+// advance returns the advance notice that the object needs, if it is decided like this at its due time; the zero value if it needs none.
+// While it is not known when the object is due, what was given stays valid.
 func (e *Effective) advance(d Decision, a answer, limits Limits) Advance {
 	if d.At.IsZero() {
 		return e.needs(answer{}, limits)
@@ -199,7 +217,7 @@ func (e *Effective) withNotice(d Decision, a answer, limits Limits, now time.Tim
 // wait returns what an object that is due waits for at now because of its notice; empty if for nothing.
 func (a Advance) wait(now time.Time) Waiting {
 	reason := ReasonNotified
-	if a.Announced.Given.IsZero() {
+	if a.Announced.Given.IsZero() || a.Undelivered() {
 		reason = ReasonNoticePending
 	}
 	switch ends := a.Ends(); {
@@ -223,6 +241,7 @@ func (e *Effective) NoticeWait(limits Limits, now time.Time) Waiting {
 	}
 	if n.Announced.Given.IsZero() && n.Lead > 0 {
 		n.Announced = n.Announcing(latest(now, a.at.Add(-n.Lead)))
+		n.Announced.Delivered = n.Announced.Given
 	}
 	return n.wait(a.at)
 }
@@ -230,6 +249,9 @@ func (e *Effective) NoticeWait(limits Limits, now time.Time) Waiting {
 // Detail says in messages what was announced, or when it will be; empty if the object needs no notice.
 func (a Advance) Detail() string {
 	switch {
+	case a.Undelivered():
+		return fmt.Sprintf("notice was given at %s; it is deleted %s after the receiver of notifications has acknowledged that",
+			stamp(a.Announced.Given), ttl{duration: a.Demanded()})
 	case !a.Announced.Given.IsZero():
 		return fmt.Sprintf("notice was given at %s, so it is deleted at %s at the earliest", stamp(a.Announced.Given), stamp(a.Ends()))
 	case !a.From.IsZero():

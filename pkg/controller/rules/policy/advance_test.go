@@ -94,6 +94,37 @@ func TestAdvanceEnds(t *testing.T) {
 	}
 }
 
+// TestAcknowledgedEnds: a notice that must be acknowledged is out from then; guardrails and what limits rules do not wait for that.
+func TestAcknowledgedEnds(t *testing.T) {
+	now := testbuilders.Now
+	hour := func(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
+	var none time.Time
+	for name, c := range map[string]struct {
+		given, at, delivered, limit time.Time
+		least                       time.Duration
+		undelivered                 bool
+		ends                        time.Time
+	}{
+		"nobody was told":            {none, none, none, none, 0, false, none},
+		"it was not acknowledged":    {hour(-9), hour(-7), none, none, 0, true, none},
+		"it was acknowledged late":   {hour(-9), hour(-7), hour(-1), none, 0, false, hour(1)},
+		"it was acknowledged early":  {hour(-9), hour(-7), hour(-8), none, 0, false, hour(-6)},
+		"it names a later time":      {hour(-9), hour(5), hour(-8), none, 0, false, hour(5)},
+		"maxTTL comes":               {hour(-9), hour(-7), none, hour(1), 0, true, hour(1)},
+		"guardrails count it":        {hour(-1), hour(1), none, hour(-1), time.Hour, true, hour(0)},
+		"guardrails want one":        {none, none, none, hour(1), time.Hour, false, none},
+		"guardrails alone limit not": {hour(-9), hour(-7), none, none, time.Hour, true, none},
+	} {
+		a := Advance{
+			Lead: 2 * time.Hour, Least: c.least, Due: hour(-10), Limit: c.limit, Required: true,
+			Announced: Announcement{Given: c.given, At: c.at, Delivered: c.delivered},
+		}
+		if a.Undelivered() != c.undelivered || !a.Ends().Equal(c.ends) {
+			t.Errorf("%s: undelivered %t, ends %s", name, a.Undelivered(), a.Ends())
+		}
+	}
+}
+
 // TestCompileNotice refuses what validation refuses.
 func TestCompileNotice(t *testing.T) {
 	for d, want := range map[gc.TTL]string{"1s": "", "1d": "", "30d": "", "31d": "notice: 31d is more", "0s": "notice: 0s", "never": "notice: ", "1 day": "notice: "} {
@@ -101,6 +132,16 @@ func TestCompileNotice(t *testing.T) {
 		_, err := Compile(p)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "spec.rules[0]: "+want) {
 			t.Errorf("%s: got %v", d, err)
+		}
+	}
+	for want, change := range map[string]func(*gc.CleanupRule){
+		"noticeDelivery: notice is missing": func(r *gc.CleanupRule) { r.Notice = nil },
+		`noticeDelivery: "Always"`:          func(r *gc.CleanupRule) { r.NoticeDelivery = "Always" },
+	} {
+		p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").Notice("1h").Acknowledged()).Obj()
+		change(&p.Spec.Rules[0])
+		if _, err := Compile(p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 		}
 	}
 	if err := errors.Join(
-		out.compileConditions(r.MatchConditions), out.compileLimits(r), out.compileWait(r.WaitFor), out.compileNotice(r.Notice),
+		out.compileConditions(r.MatchConditions), out.compileLimits(r), out.compileWait(r.WaitFor), out.compileNotice(r),
 	); err != nil {
 		return nil, err
 	}

@@ -134,7 +134,11 @@ func (r *Rule) describe() string {
 		parts = append(parts, r.wait.String())
 	}
 	if r.notice != 0 {
-		parts = append(parts, fmt.Sprintf("gives notice %s before it deletes them", ttl{duration: r.notice}))
+		to := ""
+		if r.noticeRequired {
+			to = " and after the receiver of notifications has acknowledged that"
+		}
+		parts = append(parts, fmt.Sprintf("gives notice %s before it deletes them%s", ttl{duration: r.notice}, to))
 	}
 	return strings.Join(parts, ", and ")
 }

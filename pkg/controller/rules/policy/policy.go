@@ -65,6 +65,8 @@ type Rule struct {
 	wait           *wait // nil if due objects wait for nothing
 	// notice is how long before its deletion an object is announced; zero if the rule does not say.
 	notice time.Duration
+	// noticeRequired says that the receiver of notifications must acknowledge the notice.
+	noticeRequired bool
 }
 
 // Capacity limits how many candidates of a pool are kept.

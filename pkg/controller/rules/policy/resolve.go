@@ -50,6 +50,8 @@ type Effective struct {
 	// notice is how long before its deletion the object is announced, and noticeBy is the match that says so; zero if none does.
 	notice   time.Duration
 	noticeBy Match
+	// noticeRequired says that the receiver of notifications must acknowledge the notice.
+	noticeRequired bool
 }
 
 var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}

@@ -26,13 +26,14 @@ const kind = "UsageMarks"
 // The fields have marks by the UIDs of objects. fieldUnused is always there, because versions of Winnow that know no other field require
 // it.
 const (
-	fieldUnused   = "unused"
-	fieldFinished = "finished"
-	fieldNotices  = "notices"
-	fieldSince    = "since"
-	fieldGiven    = "given"
-	fieldAt       = "at"
-	fieldVersion  = "resourceVersion"
+	fieldUnused    = "unused"
+	fieldFinished  = "finished"
+	fieldNotices   = "notices"
+	fieldSince     = "since"
+	fieldGiven     = "given"
+	fieldAt        = "at"
+	fieldDelivered = "delivered"
+	fieldVersion   = "resourceVersion"
 )
 
 func encode(m *memory.Marks) *unstructured.Unstructured {
@@ -54,7 +55,11 @@ func encode(m *memory.Marks) *unstructured.Unstructured {
 	if len(m.Announced) > 0 {
 		notices := make(map[string]any, len(m.Announced))
 		for uid, notice := range m.Announced {
-			notices[string(uid)] = map[string]any{fieldGiven: encodeTime(notice.Given), fieldAt: encodeTime(notice.At)}
+			encoded := map[string]any{fieldGiven: encodeTime(notice.Given), fieldAt: encodeTime(notice.At)}
+			if !notice.Delivered.IsZero() {
+				encoded[fieldDelivered] = encodeTime(notice.Delivered)
+			}
+			notices[string(uid)] = encoded
 		}
 		object.Object[fieldNotices] = notices
 	}
@@ -129,6 +134,11 @@ func decodeNotice(value any) (out policy.Announcement, ok bool) {
 	stored, _ := value.(map[string]any)
 	if out.Given, ok = decodeTime(stored[fieldGiven]); !ok {
 		return out, false
+	}
+	if delivered, is := stored[fieldDelivered]; is {
+		if out.Delivered, ok = decodeTime(delivered); !ok {
+			return out, false
+		}
 	}
 	out.At, ok = decodeTime(stored[fieldAt])
 	return out, ok && !out.Given.IsZero()

@@ -30,28 +30,35 @@ type Notice struct {
 }
 
 // announcement is an object that was given notice.
-type announcement struct{ Notice }
+type announcement struct {
+	Notice
+	id string
+}
 
-func newAnnouncement(d *view.DeletionNotice, at time.Time) *announcement {
+// newAnnouncement returns the notice of an object that was given at a time. Who acknowledges it now can say when the object goes.
+func newAnnouncement(d *view.DeletionNotice, given, now time.Time) *announcement {
 	f := d.Fact
 	n := Notice{
 		Object: Object{Resource: f.Resource, Namespace: f.Namespace, Name: f.Name, UID: f.UID}, Owner: ownerOf(f.Controller),
 		Policy: Policy{Namespace: d.Policy.Namespace, Name: d.Policy.Name, UID: d.PolicyUID, Generation: d.PolicyGeneration},
-		Rule:   d.Rule, Reason: string(d.Reason), DueAt: d.Due.UTC(), GivenAt: at.UTC(), DeletedFrom: d.GivenAt(at).At.UTC(), Keep: d.Keep,
+		Rule:   d.Rule, Reason: string(d.Reason), DueAt: d.Due.UTC(), GivenAt: given.UTC(), DeletedFrom: d.GivenAt(now).At.UTC(), Keep: d.Keep,
 	}
 	n.Object.APIVersion, n.Object.Kind = d.Kind.ToAPIVersionAndKind()
-	return &announcement{n}
+	// A leader that ends before the notice is stored leaves it to the next one to give it again: that is the same event. An object that is due
+	// later than its first notice said is given another.
+	id := n.DueAt
+	if d.Required() { // It is stored, so it is the same for all leaders. One that is given anew must not be taken for it.
+		id = n.GivenAt
+	}
+	return &announcement{n, string(f.UID) + "/notice/" + id.Format(time.RFC3339)}
 }
 
 func (a *announcement) event(sourcePrefix string, _ time.Time) event.Event {
 	o := &a.Object
-	// A leader that ends before the notice is stored leaves it to the next one to give it again: that is the same event. An object that is due
-	// later than its first notice said is given another.
-	id := string(o.UID) + "/notice/" + a.DueAt.Format(time.RFC3339)
-	return newEvent(TypeNotice, sourcePrefix+a.Policy.source(), path.Join(o.Resource, o.Namespace, o.Name), id, a.GivenAt, a.Notice)
+	return newEvent(TypeNotice, sourcePrefix+a.Policy.source(), path.Join(o.Resource, o.Namespace, o.Name), a.id, a.GivenAt, a.Notice)
 }
 
-func (a *announcement) settle()        {}
+func (a *announcement) settle(bool)    {}
 func (a *announcement) lasting() bool  { return false }
 func (a *announcement) about() *Object { return &a.Object }
 

@@ -63,8 +63,10 @@ type Deletion struct {
 	Trigger    string     `json:"trigger"`
 	Reason     string     `json:"reason"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
-	DueAt      time.Time  `json:"dueAt"`
-	DeletedAt  time.Time  `json:"deletedAt"`
+	// WaitTimedOut says that the object did not have what its rule waits for, and had waited for long enough.
+	WaitTimedOut bool      `json:"waitTimedOut,omitempty"`
+	DueAt        time.Time `json:"dueAt"`
+	DeletedAt    time.Time `json:"deletedAt"`
 	// ServiceAccount is the account of the namespace as which Winnow deleted the object; empty for Winnow itself.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 }
@@ -138,8 +140,7 @@ func ownerOf(c *lifecycle.Owner) *Owner {
 // notice is what one event says. Only Run encodes it, because nobody who reports something should wait for that.
 type notice interface {
 	event(sourcePrefix string, now time.Time) event.Event
-	// settle is called once, by Run: the receiver has acknowledged this event, or it is given up. Whoever needs to know what the receiver
-	// has got, per event, learns it here.
+	// settle is called once, by Run: the receiver has acknowledged this event, or it is given up.
 	settle(acknowledged bool)
 	// lasting reports whether the event is made again by the next leader, so that it is not lost if this replica ends.
 	lasting() bool
@@ -154,7 +155,7 @@ func newDeletionNotice(g *deletion.Gone) *deletionNotice {
 		Object: Object{Resource: f.Resource, Namespace: f.Namespace, Name: f.Name, UID: f.UID}, Owner: ownerOf(f.Controller),
 		Policy: Policy{Namespace: g.Policy.Namespace, Name: g.Policy.Name, UID: g.PolicyUID, Generation: g.PolicyGeneration},
 		Rule:   g.Rule, Trigger: metrics.Trigger(g.Order), Reason: string(g.Reason),
-		DueAt: g.Due.UTC(), DeletedAt: g.At.UTC(), ServiceAccount: g.Account,
+		WaitTimedOut: g.WaitTimedOut, DueAt: g.Due.UTC(), DeletedAt: g.At.UTC(), ServiceAccount: g.Account,
 	}
 	d.Object.APIVersion, d.Object.Kind = g.Kind.GroupVersionKind.ToAPIVersionAndKind()
 	if !f.FinishedAt.IsZero() {

@@ -43,6 +43,8 @@ type Config struct {
 	// Instance names this replica, different from all others.
 	Instance string
 	Clock    clock.Clock
+	// Tracker knows which notices the receiver must acknowledge.
+	Tracker Tracker
 }
 
 // Notifier sends events one request after the other. All methods except Run may be called at any time, by several goroutines.
@@ -51,7 +53,9 @@ type Notifier struct {
 	queue   *queue // of deletions
 	notices *queue // of announcements
 	holds   holds
-	send    func(ctx context.Context, body []byte) answer
+	// demanded are the notices that the receiver must acknowledge.
+	demanded *demanded
+	send     func(ctx context.Context, body []byte) answer
 	// filled receives when something is to be sent.
 	filled chan struct{}
 
@@ -62,7 +66,7 @@ type Notifier struct {
 
 // New returns a Notifier, which Run starts.
 func New(c Config) *Notifier {
-	n := &Notifier{Config: c, send: newSender(c).send, filled: make(chan struct{}, 1)}
+	n := &Notifier{Config: c, send: newSender(c).send, filled: make(chan struct{}, 1), demanded: newDemanded(c.Clock, c.Tracker)}
 	for of := range categories {
 		l := &lane{losses: &losses{category: of}, report: n.report, sourcePrefix: c.SourcePrefix}
 		l.resume()
@@ -71,14 +75,21 @@ func New(c Config) *Notifier {
 	n.queue = newQueue(n.lanes[deletions].losses)
 	n.notices = newQueue(n.lanes[announcements].losses)
 	n.lanes[deletions].take, n.lanes[announcements].take, n.lanes[holdChanges].take = n.queue.take, n.notices.take, n.holds.take
+	n.lanes[demandedNotices].take = n.demanded.take
 	return n
 }
 
 // Lead is called before this replica leads: what the receiver knows of holds is unknown, because others have led.
-func (n *Notifier) Lead() { n.holds.lead() }
+func (n *Notifier) Lead() {
+	n.holds.lead()
+	n.demanded.leading.Store(true)
+}
 
 // Follow is called after this replica has led. Deletions are still told, and holds for some seconds.
-func (n *Notifier) Follow() { n.holds.follow(n.Clock.Now()) }
+func (n *Notifier) Follow() {
+	n.holds.follow(n.Clock.Now())
+	n.demanded.leading.Store(false)
+}
 
 // Deleted queues an event for each object that is gone, unless the answer to its DELETE was lost: somebody else may have deleted it.
 func (n *Notifier) Deleted(gone []deletion.Gone) {
@@ -93,13 +104,23 @@ func (n *Notifier) Deleted(gone []deletion.Gone) {
 	}
 }
 
-// Announced queues an event for each object that was given notice of its deletion at a time.
+// Announced queues an event for each object that was given notice of its deletion at a time. What the receiver must acknowledge is sent once it
+// is stored.
 func (n *Notifier) Announced(given []view.DeletionNotice, at time.Time) {
 	if n.URL == "" {
 		return
 	}
 	for i := range given {
-		n.notices.add(newAnnouncement(&given[i], at), n.Clock.Now())
+		if !given[i].Required() {
+			n.notices.add(newAnnouncement(&given[i], at, at), n.Clock.Now())
+			n.fill()
+		}
+	}
+}
+
+// Deliver sends the notices that the receiver must acknowledge, if there are any.
+func (n *Notifier) Deliver() {
+	if n.URL != "" && len(n.Tracker.NamespacesToDeliver()) > 0 {
 		n.fill()
 	}
 }
@@ -137,6 +158,7 @@ func (n *Notifier) Run(ctx context.Context) {
 			break
 		}
 	}
+	n.demanded.leading.Store(false) // The next leader goes on.
 	for _, l := range n.lanes {
 		l.giveUp(ctx, n.Clock.Now())
 	}

@@ -17,7 +17,8 @@ import (
 type category int
 
 const (
-	holdChanges category = iota // Somebody has to approve, so they come first.
+	holdChanges     category = iota // Somebody has to approve, so they come first.
+	demandedNotices                 // Objects wait for the receiver.
 	announcements
 	deletions
 	categories
@@ -26,9 +27,10 @@ const (
 // names are the values of the label type of metrics, and types those of the attribute type of events.
 var (
 	names = [categories]string{
-		holdChanges: metrics.NotificationHold, announcements: metrics.NotificationNotice, deletions: metrics.NotificationDeletion,
+		holdChanges: metrics.NotificationHold, demandedNotices: metrics.NotificationNotice, announcements: metrics.NotificationNotice,
+		deletions: metrics.NotificationDeletion,
 	}
-	eventTypes = [categories]string{holdChanges: TypeHold, announcements: TypeNotice, deletions: TypeDeletion}
+	eventTypes = [categories]string{holdChanges: TypeHold, demandedNotices: TypeNotice, announcements: TypeNotice, deletions: TypeDeletion}
 )
 
 const (

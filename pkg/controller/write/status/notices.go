@@ -69,6 +69,9 @@ type noticeBatch struct {
 
 // giveNotices writes the events that announce deletions. A notice that cannot be written stays to be given, and its object is kept.
 func (w *Writer) giveNotices(ctx context.Context) {
+	if w.Deliver != nil {
+		w.Deliver()
+	}
 	n := &w.notices
 	maps.DeleteFunc(n.windows, func(_ noticeKey, of *noticeWindow) bool { return w.Clock.Since(of.since) >= gatherFor })
 	maps.DeleteFunc(n.pauses, func(_ noticeKey, until time.Time) bool { return !w.Clock.Now().Before(until) })

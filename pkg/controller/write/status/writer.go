@@ -87,6 +87,8 @@ type Config struct {
 	Reported func(namespace string, reports []report.Report)
 	// Announced is called with notices of deletions after their events were written. It may be nil.
 	Announced func(given []view.DeletionNotice, at time.Time)
+	// Deliver is called again and again, to send the notices that the receiver of notifications must acknowledge. It may be nil.
+	Deliver func()
 }
 
 // Writer writes the status of policies, and events about deletions, warnings and notices.
