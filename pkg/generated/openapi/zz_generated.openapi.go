@@ -614,7 +614,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - NotArchived: atMost has passed, and the expression of waitFor is still not true\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n - CopyTooLarge: its rule keeps copies, and its copy would be too large\n - CopyQuotaExceeded: its rule keeps copies, and the copies of the namespace take all the room that they may\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
+							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - NotArchived: atMost has passed, and the expression of waitFor is still not true\n - NoticePending: it needs a notice before its deletion, which is not given and stored yet\n - Notified: notice of its deletion was given, and is not over. The message says until when\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n - CopyTooLarge: its rule keeps copies, and its copy would be too large\n - CopyQuotaExceeded: its rule keeps copies, and the copies of the namespace take all the room that they may\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1432,9 +1432,16 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRecordStatus(ref common.ReferenceCallbac
 							Format:      "",
 						},
 					},
+					"waitTimedOut": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waitTimedOut is set if the object was deleted without what its rule waits for (waitFor), because it had waited for atMost.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"dueTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dueTime is when the object became due.",
+							Description: "dueTime is when the object became due; if it had to wait until a time, for example for its notice, when that ended.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -1785,9 +1792,27 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							Ref:         ref(v1alpha1.WaitFor{}.OpenAPIModelName()),
 						},
 					},
+					"notice": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notice is how long before its deletion an object is announced: a duration of one second to 30 days, for example \"1d\". The announcement is an Event, which says when the object goes at the earliest, which policy and rule want that, and how to keep the object. The API server keeps Events for an hour by default; `kubectl get cand --field-selector state=Notified` lists what was announced. Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object that exceeds a limit by count is given notice when it does. If several policies match an object, or a guardrail sets minNotice, the longest notice applies. It does not delay activeDeadline, ceilings and maxTTL, and cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"noticeDelivery": {
+						SchemaProps: spec.SchemaProps{
+							Description: "noticeDelivery says whether a notice must reach the receiver of notifications (--notify-url). With BestEffort (the default), it is out from its Event on. With Required, it is out from when the receiver has acknowledged its CloudEvent. Until then, objects that are due are held (NoticePending). Required needs notice in the same rule. If several policies match an object, one with Required is enough. Ceilings and maxTTL do not wait for the receiver, and minNotice counts from the Event.\n\nPossible enum values:\n - `\"BestEffort\"` counts a notice from its Event on.\n - `\"Required\"` counts a notice from when the receiver has acknowledged it.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"BestEffort", "Required"},
+						},
+					},
 					"keepCopy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for at least this time after the DELETE, for example \"7d\". \"kubectl winnow restore\" creates the object again. Winnow stores the copy before it deletes the object. If the copy is too large, or copies take too much room, Winnow keeps the object (CopyTooLarge, CopyQuotaExceeded). The rule must name its resources. Winnow keeps no copy of dependents that Kubernetes deletes. If several policies match an object, the longest time applies.",
+							Description: "keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for at least this time after the DELETE, up to 90 days, for example \"7d\". \"kubectl winnow restore\" creates the object again. Winnow stores the copy before it deletes the object. If the copy is too large, or copies take too much room, Winnow keeps the object (CopyTooLarge, CopyQuotaExceeded). The rule must name its resources. Winnow keeps no copy of dependents that Kubernetes deletes. If several policies match an object, the longest time applies.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",

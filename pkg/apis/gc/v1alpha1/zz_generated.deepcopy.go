@@ -733,6 +733,11 @@ func (in *CleanupRule) DeepCopyInto(out *CleanupRule) {
 		*out = new(WaitFor)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Notice != nil {
+		in, out := &in.Notice, &out.Notice
+		*out = new(TTL)
+		**out = **in
+	}
 	if in.KeepCopy != nil {
 		in, out := &in.KeepCopy, &out.KeepCopy
 		*out = new(TTL)

@@ -1645,6 +1645,67 @@ func Validate_CleanupRule(
 		errs = append(errs, fn(fldPath.Child("waitFor"), obj.WaitFor, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupRule.Notice
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupRule) *TTL {
+				return oldObj.Notice
+			})
+		errs = append(errs, fn(fldPath.Child("notice"), obj.Notice, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CleanupRule.NoticeDelivery
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *NoticeDeliveryPolicy,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_NoticeDeliveryPolicy(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupRule) *NoticeDeliveryPolicy {
+				return &oldObj.NoticeDelivery
+			})
+		errs = append(errs, fn(fldPath.Child("noticeDelivery"), &obj.NoticeDelivery, oldVal, oldObj != nil)...)
+	}
+
 	{ // field CleanupRule.KeepCopy
 		fn := func(
 			fldPath *field.Path,
@@ -2843,6 +2904,21 @@ func Validate_NamespaceStatus(
 				return &oldObj.Held
 			})
 		errs = append(errs, fn(fldPath.Child("held"), &obj.Held, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var symbolsForNoticeDeliveryPolicy = sets.New(NoticeDeliveryBestEffort, NoticeDeliveryRequired)
+
+// Validate_NoticeDeliveryPolicy validates an instance of NoticeDeliveryPolicy according
+// to declarative validation rules in the API schema.
+func Validate_NoticeDeliveryPolicy(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *NoticeDeliveryPolicy) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForNoticeDeliveryPolicy, nil); len(e) != 0 {
+		errs = append(errs, e...)
 	}
 
 	return errs

@@ -68,8 +68,20 @@ type CleanupRuleApplyConfiguration struct {
 	// several policies match an object, it waits for all of them. Objects that wait still count in limits by count, and
 	// activeDeadline does not wait. It cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
 	WaitFor *WaitForApplyConfiguration `json:"waitFor,omitempty"`
+	// notice is how long before its deletion an object is announced: a duration of one second to 30 days, for example "1d". The
+	// announcement is an Event, which says when the object goes at the earliest, which policy and rule want that, and how to keep the object.
+	// The API server keeps Events for an hour by default; `kubectl get cand --field-selector state=Notified` lists what was announced.
+	// Winnow gives notice early, so that an object with a ttl goes when its ttl ends. An object that exceeds a limit by count is given notice
+	// when it does. If several policies match an object, or a guardrail sets minNotice, the longest notice applies. It does not delay
+	// activeDeadline, ceilings and maxTTL, and cannot delay spec.ttlSecondsAfterFinished, which Kubernetes itself carries out.
+	Notice *gcv1alpha1.TTL `json:"notice,omitempty"`
+	// noticeDelivery says whether a notice must reach the receiver of notifications (--notify-url). With BestEffort (the default), it is out
+	// from its Event on. With Required, it is out from when the receiver has acknowledged its CloudEvent. Until then, objects that are due
+	// are held (NoticePending). Required needs notice in the same rule. If several policies match an object, one with Required is enough.
+	// Ceilings and maxTTL do not wait for the receiver, and minNotice counts from the Event.
+	NoticeDelivery *gcv1alpha1.NoticeDeliveryPolicy `json:"noticeDelivery,omitempty"`
 	// keepCopy keeps a copy of each ConfigMap or custom resource that Winnow deletes, for at least this time after the DELETE,
-	// for example "7d". "kubectl winnow restore" creates the object again. Winnow stores the copy before it deletes the object.
+	// up to 90 days, for example "7d". "kubectl winnow restore" creates the object again. Winnow stores the copy before it deletes the object.
 	// If the copy is too large, or copies take too much room, Winnow keeps the object (CopyTooLarge, CopyQuotaExceeded). The
 	// rule must name its resources. Winnow keeps no copy of dependents that Kubernetes deletes. If several policies match an
 	// object, the longest time applies.
@@ -190,6 +202,22 @@ func (b *CleanupRuleApplyConfiguration) WithManagedElsewhere(value gcv1alpha1.Ma
 // If called multiple times, the WaitFor field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithWaitFor(value *WaitForApplyConfiguration) *CleanupRuleApplyConfiguration {
 	b.WaitFor = value
+	return b
+}
+
+// WithNotice sets the Notice field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Notice field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithNotice(value gcv1alpha1.TTL) *CleanupRuleApplyConfiguration {
+	b.Notice = &value
+	return b
+}
+
+// WithNoticeDelivery sets the NoticeDelivery field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NoticeDelivery field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithNoticeDelivery(value gcv1alpha1.NoticeDeliveryPolicy) *CleanupRuleApplyConfiguration {
+	b.NoticeDelivery = &value
 	return b
 }
 
