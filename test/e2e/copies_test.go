@@ -162,7 +162,10 @@ func TestRestoreTwentyKinds(t *testing.T) {
 	client, ns := customClient(t), newNamespace(t)
 	rules := make([]v1alpha1.CleanupRule, 2) // A rule has sixteen resources at most.
 	for i := range rules {
-		rules[i] = v1alpha1.CleanupRule{Name: fmt.Sprint("kinds-", i), After: v1alpha1.AfterCreated, TTL: ttl("1s"), KeepCopy: ttl("1d")}
+		rules[i] = v1alpha1.CleanupRule{
+			Name: fmt.Sprint("kinds-", i), Selector: matching(map[string]string{"app": "web"}), After: v1alpha1.AfterCreated, TTL: ttl("1s"),
+			KeepCopy: ttl("1d"),
+		}
 	}
 	var kinds []platforms.Resource
 	var want []string
@@ -247,9 +250,16 @@ func TestCopiesOutliveLeaders(t *testing.T) {
 	if lost := without(want, slices.Sorted(slices.Values(gone))); len(lost) > 0 {
 		t.Errorf("nobody deleted\n  %s", strings.Join(lost, "\n  "))
 	}
-	copies, err := gc.CleanupCopies(ns).List(t.Context(), metav1.ListOptions{})
-	must(t, err)
-	if len(copies.Items) != objects {
-		t.Errorf("there are %d copies of %d objects", len(copies.Items), objects)
+	copies := 0
+	for options := (metav1.ListOptions{Limit: 50}); ; {
+		page, err := gc.CleanupCopies(ns).List(t.Context(), options)
+		must(t, err)
+		copies += len(page.Items)
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
+	}
+	if copies != objects {
+		t.Errorf("there are %d copies of %d objects", copies, objects)
 	}
 }

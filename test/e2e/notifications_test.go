@@ -72,30 +72,41 @@ func testAcknowledgedNotices(w *restorable, r *receiver) {
 	}})
 	want := w.finishedJobs("told", 3)
 	eventually(w.T, func(ctx context.Context) string {
-		out, stderr, err := w.cluster.Kubectl(ctx, "get", "cand", "-n", "told", "-o", "yaml")
-		if n := strings.Count(out, "once the receiver of notifications has acknowledged it"); err != nil || n != want.Len() {
+		out, stderr, err := w.cluster.Kubectl(ctx, "get", "cand", "-n", "told", "-o", "jsonpath={.items[*].status.message}")
+		if n := strings.Count(out, "after the receiver of notifications has acknowledged that"); err != nil || n != want.Len() {
 			return fmt.Sprintf("%d of %d objects wait for the receiver: %v: %s%s", n, want.Len(), err, stderr, out)
 		}
 		return ""
 	})
-	events, err := w.kube.EventsV1().Events("told").List(w.Context(), metav1.ListOptions{})
-	must(w.T, err)
-	for i := range events.Items {
-		if events.Items[i].Reason == "DeletionNotice" {
-			w.Errorf("announced before the receiver knows of it: %s", events.Items[i].Note)
-		}
-	}
 	r.mu.Lock()
 	r.down = false
 	r.mu.Unlock()
 	r.expectDeletions(w.T, "told", want)
+	events, err := w.kube.EventsV1().Events("told").List(w.Context(), metav1.ListOptions{})
+	must(w.T, err)
+	announced := 0
+	for i := range events.Items {
+		if events.Items[i].Reason == "DeletionNotice" {
+			announced++
+		}
+	}
+	if announced != want.Len() {
+		w.Errorf("%d events announce the deletion of %d Jobs", announced, want.Len())
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	acknowledged, deleted := r.times("told", "dev.winnow.gc.notice.v1"), r.times("told", "dev.winnow.gc.deletion.v1")
-	for uid, at := range deleted {
-		told, ok := acknowledged[uid]
-		if !ok || at.Sub(told) < noticeOfASecond {
-			w.Errorf("%s has arrived as deleted at %v, and its notice at %v", uid, at, told)
+	told := map[string]time.Time{}
+	for _, e := range r.events {
+		if e.Type == "dev.winnow.gc.notice.v1" {
+			told[e.Data.Object.UID] = e.arrived
+		}
+	}
+	for _, e := range r.events {
+		if e.Type != "dev.winnow.gc.deletion.v1" || e.Data.Object.Namespace != "told" {
+			continue
+		}
+		if at := told[e.Data.Object.UID]; at.IsZero() || e.Data.DeletedAt.Sub(at) < noticeOfASecond {
+			w.Errorf("%s was deleted at %v, and the receiver has its notice since %v", e.Subject, e.Data.DeletedAt, at)
 		}
 	}
 }
@@ -131,6 +142,7 @@ type notification struct {
 	Data                      struct {
 		ID, Phase, ApproveCommand string
 		Objects                   int
+		DeletedAt                 time.Time
 		Object                    struct{ Resource, Namespace, Name, UID string }
 		Policy                    struct {
 			Namespace, Name string
@@ -190,17 +202,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		}
 		r.events[key] = e
 	}
-}
-
-// times returns when the events of a type about objects of a namespace have arrived, by the UIDs of the objects. The lock must be held.
-func (r *receiver) times(ns, eventType string) map[string]time.Time {
-	out := map[string]time.Time{}
-	for _, e := range r.events {
-		if e.Type == eventType && e.Data.Object.Namespace == ns {
-			out[e.Data.Object.UID] = e.arrived
-		}
-	}
-	return out
 }
 
 // expectDeletions waits until the deletions of a namespace that have arrived are those of these Jobs.

@@ -131,6 +131,12 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		"Delete and change nothing for a policy that names no ServiceAccount, unless --default-service-account does. Set this if Winnow has "+
 			"no right to delete.",
 	)
+	o.addKeptFlags(controller)
+	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
+}
+
+// addKeptFlags adds the flags of what is kept of deleted objects.
+func (o *ControllerOptions) addKeptFlags(controller *pflag.FlagSet) {
 	controller.DurationVar(
 		&o.RecordRetention,
 		"record-retention",
@@ -163,7 +169,6 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		o.CopyBytesTotal,
 		"How many bytes the copies of deleted objects may take in all namespaces together. kube-apiserver also keeps them in memory.",
 	)
-	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
 // Validate returns the errors in the flags.

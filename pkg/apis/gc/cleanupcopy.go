@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CleanupCopy is a copy of an object that a rule with keepCopy deleted, or was about to delete. Winnow stores it before it sends the DELETE.
-// You see the copies of objects of resources that you may list, and the content of a copy if you may get the object.
+// CleanupCopy is a copy of an object that a rule with keepCopy deleted, or was about to delete. Winnow stores it before it sends the
+// DELETE. You see the copies of objects of resources that you may list, and the content of a copy if you may get the object.
 type CleanupCopy struct {
 	metav1.TypeMeta
 	// metadata has the UID of the object as its name, and the namespace of the object.

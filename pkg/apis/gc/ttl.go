@@ -27,8 +27,8 @@ const MaxDuration = 10 * 365 * 24 * time.Hour
 // MaxNotice is the longest notice: it must not keep objects for long that somebody wants deleted, for example by a shorter TTL.
 const MaxNotice = 30 * 24 * time.Hour
 
-// MaxKeepCopy is for how long a copy of a deleted object may be kept: while there is no room for more copies, objects are kept that a ceiling
-// or maxTTL wants deleted.
+// MaxKeepCopy is for how long a copy of a deleted object may be kept: while there is no room for more copies, objects are kept that a
+// ceiling or maxTTL wants deleted.
 const MaxKeepCopy = 90 * 24 * time.Hour
 
 // TTLExample is the end of messages about invalid durations.

@@ -157,11 +157,7 @@ func New(c Config) (*Controller, error) {
 		WentBack: out.wentBack, FirstLists: c.FirstLists,
 	})
 	out.rights = rights.New(cluster, now)
-	kept := records.Config{
-		Client: objects, Metadata: dating, Clock: now, Retention: c.RecordRetention, PerNamespace: c.RecordsPerNamespace,
-		Doubt: out.doubtClocks, Namespaces: out.namespacesFrom,
-	}
-	out.records, out.history = records.NewWriter(kept), &records.Reader{Config: kept}
+	out.newRecords(objects, dating)
 	out.newCopies(objects, dating)
 	out.loop = loop{
 		clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now, out.rights),

@@ -243,7 +243,8 @@ func (f *fakeTracker) Done(o *deletion.Order, result deletion.Result, _ time.Tim
 	again := 0
 	switch result.Outcome {
 	case deletion.Accepted, deletion.NotFound:
-	case deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown, deletion.Released:
+	case deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown, deletion.Released,
+		deletion.CopyTooLarge, deletion.CopyQuotaExceeded:
 		again = 1
 	}
 	f.end(o, again)

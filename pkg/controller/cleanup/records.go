@@ -6,8 +6,22 @@ package cleanup
 import (
 	"context"
 
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/write/records"
 )
+
+// newRecords makes what stores and reads records.
+func (c *Controller) newRecords(objects dynamic.Interface, listed metadata.Interface) {
+	stored := records.Config{
+		Client: objects, Metadata: listed, Clock: clock.RealClock{}, Doubt: c.doubtClocks, Namespaces: c.namespacesFrom,
+		Retention: c.config.RecordRetention, PerNamespace: c.config.RecordsPerNamespace,
+	}
+	c.records, c.history = records.NewWriter(stored), &records.Reader{Config: stored}
+}
 
 // Records returns a page of records of deleted objects.
 func (c *Controller) Records(ctx context.Context, q gc.RecordQuery) (gc.RecordPage, error) {

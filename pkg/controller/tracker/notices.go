@@ -38,7 +38,8 @@ func (t *Tracker) NamespacesToDeliver() []string {
 	return call(t, (*engine.Engine).NamespacesToDeliver)
 }
 
-// NoticesToDeliver returns up to most notices of a namespace that the receiver of notifications must acknowledge, except those of some objects.
+// NoticesToDeliver returns up to most notices of a namespace that the receiver of notifications must acknowledge, except those of some
+// objects.
 func (t *Tracker) NoticesToDeliver(namespace string, except func(of types.UID) bool, most int, now time.Time) []view.DeletionNotice {
 	var out []view.DeletionNotice
 	_ = t.read(context.Background(), t.engine.NoticesToDeliver(namespace, except, most, now, &out)) // It has no error unless the context ends.

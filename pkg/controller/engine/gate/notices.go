@@ -11,8 +11,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// NoteNotice notes whether a record must be given notice of its deletion now, whether the receiver of notifications must acknowledge what was
-// given, or whether that does not count any more. p decides d, with holds.
+// NoteNotice notes whether a record must be given notice of its deletion now, whether the receiver of notifications must acknowledge what
+// was given, or whether that does not count any more. p decides d, with holds.
 func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, now time.Time) {
 	a := d.Advance
 	sent, isSent := rec.NS.Sent[rec]

@@ -162,7 +162,8 @@ func (v *View) NamespacesToDeliver() []string {
 	return out
 }
 
-// NoticesToDeliver finds up to most notices of a namespace that the receiver of notifications must acknowledge, except those of some objects.
+// NoticesToDeliver finds up to most notices of a namespace that the receiver of notifications must acknowledge, except those of some
+// objects.
 func (v *View) NoticesToDeliver(
 	namespace string, except func(of types.UID) bool, most int, now time.Time, out *[]DeletionNotice,
 ) memory.Reading {

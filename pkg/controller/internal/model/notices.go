@@ -30,7 +30,8 @@ func outFor(demanded time.Duration) time.Duration {
 	return demanded + apart
 }
 
-// lead returns for how long the notice of an object must be out before policies delete it: the longest of its matches and of the guardrails.
+// lead returns for how long the notice of an object must be out before policies delete it: the longest of its matches and of the
+// guardrails.
 func (c *recomputation) lead(f *lifecycle.Fact) time.Duration {
 	longest := c.leastLead(f)
 	for _, v := range c.matches[f.UID] {
@@ -60,8 +61,8 @@ func (c *recomputation) leadOf(f *lifecycle.Fact, s effectiveAnswer) time.Durati
 	return c.lead(f)
 }
 
-// undelivered reports whether a rule demands that the receiver of notifications acknowledges the notice of an object with this answer, and it
-// has not.
+// undelivered reports whether a rule demands that the receiver of notifications acknowledges the notice of an object with this answer, and
+// it has not.
 func (c *recomputation) undelivered(f *lifecycle.Fact, s effectiveAnswer) bool {
 	n, stored := c.noticeOf(f, s.at)
 	return stored && n.Delivered.IsZero() && c.mustBeDelivered(f, s)
@@ -152,7 +153,8 @@ func (w *World) Demanded(uid types.UID) (out Demanded) {
 		if f.UID == uid {
 			s := c.effectiveAnswer(f)
 			out = Demanded{
-				Lead: c.leadOf(f, s), Least: c.leastLead(f), Limited: !moment{at: c.Now}.before(c.noticeLimit(f, s)), Delivered: c.mustBeDelivered(f, s),
+				Lead: c.leadOf(f, s), Least: c.leastLead(f), Limited: !moment{at: c.Now}.before(c.noticeLimit(f, s)),
+				Delivered: c.mustBeDelivered(f, s),
 			}
 		}
 	}
@@ -182,8 +184,8 @@ func (w *World) NeedsNotice() map[types.UID]time.Time {
 	return out
 }
 
-// MustDeliver returns the objects whose stored notice the receiver of notifications must acknowledge. What only the controller knows may keep
-// them from that.
+// MustDeliver returns the objects whose stored notice the receiver of notifications must acknowledge. What only the controller knows may
+// keep them from that.
 func (w *World) MustDeliver() map[types.UID]bool {
 	out := map[types.UID]bool{}
 	c := w.recomputation(PolicyRef{})
@@ -198,8 +200,8 @@ func (w *World) MustDeliver() map[types.UID]bool {
 	return out
 }
 
-// KeepsNotices returns the objects whose notices still count: they are candidates that are deleted at some time, and due no later than their
-// notice says, as far as that is known.
+// KeepsNotices returns the objects whose notices still count: they are candidates that are deleted at some time, and due no later than
+// their notice says, as far as that is known.
 func (w *World) KeepsNotices(notices map[types.UID]Notice) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	c := w.recomputation(PolicyRef{})

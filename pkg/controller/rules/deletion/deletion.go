@@ -101,7 +101,9 @@ const (
 )
 
 // Outcomes are all outcomes.
-var Outcomes = []Outcome{Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown, CopyTooLarge, CopyQuotaExceeded, Released}
+var Outcomes = []Outcome{Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown, CopyTooLarge, CopyQuotaExceeded,
+	Released,
+}
 
 var outcomeNames = [...]string{
 	"Accepted", "NotFound", "Conflict", "RetryLater", "Unauthorized", "Refused", "Unknown", "CopyTooLarge", "CopyQuotaExceeded", "Released",

@@ -40,7 +40,8 @@ func (a Announcement) Fits(due time.Time) bool {
 // Believable reports whether Winnow can have given the notice by a time: it was given by then, and it names a time that follows from the
 // longest notice.
 func (a Announcement) Believable(by time.Time) bool {
-	return !a.Given.After(by) && !a.Delivered.After(by) && !a.At.Before(a.Given) && !a.At.After(a.Given.Add(gc.MaxNotice+clockError+announcedSlack))
+	return !a.Given.After(by) && !a.Delivered.After(by) && !a.At.Before(a.Given) &&
+		!a.At.After(a.Given.Add(gc.MaxNotice+clockError+announcedSlack))
 }
 
 // Later returns the notice that keeps an object for longer.
@@ -157,8 +158,8 @@ func lead(demanded time.Duration) time.Duration {
 }
 
 // needs returns the notice that must be out before an object with this answer is deleted, and the notice that was given. What was given
-// stays valid when no policy demands a notice any more: people were told. Of a ceiling and of maxTTL, which limit what policies may promise,
-// only the guardrail keeps the object.
+// stays valid when no policy demands a notice any more: people were told. Of a ceiling and of maxTTL, which limit what policies may
+// promise, only the guardrail keeps the object.
 func (e *Effective) needs(a answer, limits Limits) Advance {
 	b := limits.Bounds
 	out := Advance{Lead: lead(max(e.notice, b.minNotice)), Least: lead(b.minNotice), Due: a.at, Required: e.noticeRequired}
@@ -231,8 +232,8 @@ func (a Advance) wait(now time.Time) Waiting {
 	return Waiting{}
 }
 
-// NoticeWait returns the wait for the notice of an object when it will be due, as far as it is known: a notice that must be given is given at
-// now, or as soon as it can be.
+// NoticeWait returns the wait for the notice of an object when it will be due, as far as it is known: a notice that must be given is given
+// at now, or as soon as it can be.
 func (e *Effective) NoticeWait(limits Limits, now time.Time) Waiting {
 	_, a := e.answer(limits, now)
 	n := e.needs(a, limits)

@@ -94,7 +94,7 @@ var described = []struct {
 	{ReasonRecreateLoop, "It comes back after each deletion"},
 	{ReasonWaitingForArchive, "It waits to be archived"},
 	{ReasonNotArchived, "Nobody has archived it in time"},
-	{ReasonNoticePending, "Notice of its deletion is not given yet"},
+	{ReasonNoticePending, "Notice of its deletion is not complete"},
 	{ReasonNotified, "Notice of its deletion was given, and is not over"},
 	{ReasonPolicyUnreadable, "A policy cannot be read"},
 	{ReasonSuspended, "Deletions are suspended"},

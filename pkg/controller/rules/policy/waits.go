@@ -97,12 +97,7 @@ type Waiting struct {
 
 // IsWait reports whether a decision with this reason keeps an object only because of a wait: it waits to be archived, or for its notice.
 func IsWait(reason Reason) bool {
-	switch reason {
-	case ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]Reason{ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified}, reason)
 }
 
 // ChangesAt returns when time changes what the wait does; zero if it does not.

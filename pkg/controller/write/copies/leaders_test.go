@@ -40,11 +40,11 @@ func (r *race) delete(version uint64) deletion.Outcome {
 	switch r.version {
 	case 0:
 		return deletion.NotFound
-	default:
-		return deletion.Conflict
 	case version:
 		r.version, r.deleted = 0, fmt.Sprint(version)
 		return deletion.Accepted
+	default:
+		return deletion.Conflict
 	}
 }
 

@@ -104,8 +104,8 @@ func (n *Notifier) Deleted(gone []deletion.Gone) {
 	}
 }
 
-// Announced queues an event for each object that was given notice of its deletion at a time. What the receiver must acknowledge is sent once it
-// is stored.
+// Announced queues an event for each object that was given notice of its deletion at a time. What the receiver must acknowledge is sent
+// once it is stored.
 func (n *Notifier) Announced(given []view.DeletionNotice, at time.Time) {
 	if n.URL == "" {
 		return

@@ -24,8 +24,8 @@ import (
 const (
 	// reasonNotice is the reason of events that announce deletions.
 	reasonNotice = "DeletionNotice"
-	// fewNotices is how many notices of a policy in a namespace are events on their objects in gatherFor. More are gathered: there is one event
-	// about many objects in gatherFor.
+	// fewNotices is how many notices of a policy in a namespace are events on their objects in gatherFor. More are gathered: there is one
+	// event about many objects in gatherFor.
 	fewNotices = 5
 	gatherFor  = time.Minute
 	// noticeEventsMost is how many events about notices one flush writes at most, and noticesMostAtOnce how many objects one of them is about.
@@ -184,7 +184,8 @@ func (c *correlator) deletionNotice(d *view.DeletionNotice) event {
 		subject: subject{d.Policy, d.PolicyUID}, object: c.reference(f.Resource, f.Namespace, f.Name, f.UID),
 		kind: corev1.EventTypeNormal, reason: reasonNotice, id: unforeseen(),
 		// How to keep it comes before what may be cut off, because names can be long.
-		note: fmt.Sprintf("Winnow deletes this object at %s at the earliest. %s (%s by %s; %s)", stamp(d.At), d.Keep, d.Reason, deleter(d), d.Demanded),
+		note: fmt.Sprintf("Winnow deletes this object at %s at the earliest. %s (%s by %s; %s)",
+			stamp(d.At), d.Keep, d.Reason, deleter(d), d.Demanded),
 	}
 }
 
@@ -215,7 +216,8 @@ func (c *correlator) deletionNotices(all []view.DeletionNotice) event {
 	if !slices.ContainsFunc(all, func(d view.DeletionNotice) bool { return !d.Annotation }) {
 		keep = fmt.Sprintf("To keep one: kubectl annotate --overwrite RESOURCE NAME -n %s %s=TIME", namespace, gc.AnnotationKeepUntil)
 	}
-	e.note = fmt.Sprintf("Winnow deletes %s %s at the earliest. To list them: kubectl get cand -n %s --field-selector state=%s. %s (%s by %s %q)",
+	e.note = fmt.Sprintf(
+		"Winnow deletes %s %s at the earliest. To list them: kubectl get cand -n %s --field-selector state=%s. %s (%s by %s %q)",
 		report.Objects(int64(len(all))), when, namespace, gc.CandidateNotified, keep, namesOf(all), by, first.Policy.Name)
 	return e
 }

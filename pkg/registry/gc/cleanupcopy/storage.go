@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleanupcopy is the registry of CleanupCopies. The controller stores them as internal objects, and this replica reads them for each
-// request. They can be neither watched nor deleted, so the garbage collector, quotas and the deletion of namespaces ignore them.
+// Package cleanupcopy is the registry of CleanupCopies. The controller stores them as internal objects, and this replica reads them for
+// each request. They can be neither watched nor deleted, so the garbage collector, quotas and the deletion of namespaces ignore them.
 package cleanupcopy
 
 import (
@@ -122,8 +122,8 @@ func (r *REST) get(ctx context.Context, who user.Info, name string) (runtime.Obj
 	case err != nil:
 		return nil, apierrors.NewInternalError(err)
 	case len(missing) > 0: // The name of the object is not theirs to know.
-		return nil, apierrors.NewForbidden(resource, name, fmt.Errorf("you may not get the object that was copied: kubectl auth can-i get %s -n %s",
-			object.Resource, namespace))
+		return nil, apierrors.NewForbidden(resource, name, fmt.Errorf(
+			"you may not get the object that was copied: kubectl auth can-i get %s -n %s", object.Resource, namespace))
 	}
 	content, err := r.reader.CopyContent(ctx, namespace, name)
 	switch {
@@ -158,7 +158,8 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 		return nil, served(err)
 	}
 	if options.Limit == 0 && page.Continue != "" {
-		warning.AddWarning(ctx, "", fmt.Sprintf("the list has the copies among the first %d only; use limit and continue for the others", q.Limit))
+		warning.AddWarning(ctx, "", fmt.Sprintf(
+			"the list has the copies among the first %d only; use limit and continue for the others", q.Limit))
 	}
 	if denied := listed.Denied(); denied != "" {
 		warning.AddWarning(ctx, "", "hidden copies: you may not list their resources: "+denied)
