@@ -101,6 +101,13 @@ func (o *restoreOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	return o.restore(ctx, client, object, found)
+}
+
+// restore shows a copy, asks, and creates the object.
+func (o *restoreOptions) restore(
+	ctx context.Context, client gcclient.GcV1alpha1Interface, object local.Object, found *v1alpha1.CleanupCopy,
+) error {
 	if found.Status.RunsAgain && !o.again && !o.tryIt {
 		return fmt.Errorf("%s have a lifecycle: %s would probably run again. To restore it all the same, add --%s",
 			object.Resource, object.Name, flagAgain)

@@ -75,13 +75,15 @@ func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 		r.failures++
 		r.reread = true
 		pause(policy.ReasonRetrying, backoff(r.failures))
-	case CopyTooLarge:
+	case CopyTooLarge, CopyQuotaExceeded:
 		r.failures++
-		pause(policy.ReasonCopyTooLarge, max(copyPause, backoff(r.failures)))
-	case CopyQuotaExceeded:
-		r.failures++
-		pause(policy.ReasonCopyQuotaExceeded, max(copyPause, backoff(r.failures)))
+		pause(copyReasons[result.Outcome], max(copyPause, backoff(r.failures)))
 	}
+}
+
+// copyReasons are the reasons of pauses because no copy can be kept.
+var copyReasons = map[Outcome]policy.Reason{
+	CopyTooLarge: policy.ReasonCopyTooLarge, CopyQuotaExceeded: policy.ReasonCopyQuotaExceeded,
 }
 
 // Updated records that a newer state of the object is known.

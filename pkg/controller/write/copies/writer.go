@@ -176,9 +176,15 @@ func (w *Writer) store(ctx context.Context, e entry, content string) error {
 		older, e.resourceVersion = found, found.version()
 	}
 	w.rooms.settle(e.namespace, needs, older.usage(), resultOf(err))
-	switch {
-	case err == nil:
+	if err == nil {
 		w.mine.add(e, version, older.settled(e.decided))
+	}
+	return notStoredError(&e, err)
+}
+
+// notStoredError says why a copy was not stored; nil if it was.
+func notStoredError(e *entry, err error) error {
+	switch {
 	case apierrors.IsRequestEntityTooLargeError(err):
 		return errTooLarge{bytes: int(e.bytes), most: maxCompressed, compressed: true}
 	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && e.resourceVersion != "":

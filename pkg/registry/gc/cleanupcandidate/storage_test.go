@@ -250,7 +250,7 @@ func TestBadRequests(t *testing.T) {
 		options metainternalversion.ListOptions
 		want    string
 	}{
-		"no such state":      {selector("state=due"), `"due" is not the state of a candidate; use one of ["Waiting" "Due" "Held" "Terminating" "Kept"]`},
+		"no such state":      {selector("state=due"), `"due" is not the state of a candidate; use one of ["Waiting" "Notified" "Due" "Held" "Terminating" "Kept"]`},
 		"no candidates":      {selector("state=NoCandidate"), "is not the state of a candidate"},
 		"not even excluded":  {selector("state!=due"), "is not the state of a candidate"},
 		"a name alone":       {selector("object=report"), `"report" ` + example},
