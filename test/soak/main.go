@@ -4,7 +4,7 @@
 // soak lets everything happen to Winnow for a long time on a real local cluster: Jobs, Pods and CronJobs are created, finish, are
 // extended while they are due and deleted by others, some Jobs were placed by another control plane; ConfigMaps and Secrets are used by
 // objects that come, go and change; policies, quotas and labels of namespaces change, policies and all deletions are suspended, changes
-// that make many due are approved or taken back; the API server is killed twice. The model checks each DELETE by the audit log, nothing
+// that make many due are approved or taken back; the API server is killed twice, and the leader once. The model checks each DELETE by the audit log, nothing
 // that is due may be left in the end, and nothing may leak.
 package main
 
@@ -119,8 +119,8 @@ func (w *world) atRest(ctx context.Context, when string) ([]sample, error) {
 	return w.tell(ctx, when)
 }
 
-// trouble kills the API server after one third and two thirds of the time. In between it looks whether something was missed, and tells
-// how it goes.
+// trouble kills the API server after one third and two thirds of the time, and the leader after half of it. In between it looks whether
+// something was missed, and tells how it goes.
 func (w *world) trouble(ctx context.Context, d time.Duration) error {
 	const parts = 12
 	for i := range parts {
@@ -128,8 +128,11 @@ func (w *world) trouble(ctx context.Context, d time.Duration) error {
 			return err
 		}
 		next := w.quiet
-		if i == parts/3-1 || i == 2*parts/3-1 {
+		switch i {
+		case parts/3 - 1, 2*parts/3 - 1:
 			next = w.restart
+		case parts/2 - 1:
+			next = w.killLeader
 		}
 		if err := next(ctx); err != nil {
 			return err

@@ -176,6 +176,36 @@ func (w *world) restart(ctx context.Context) error {
 	return nil
 }
 
+// killLeader kills the replica that leads, and starts it again once another one leads.
+func (w *world) killLeader(ctx context.Context) error {
+	var killed *winnow.Replica
+	leads := func(ctx context.Context) error {
+		for _, r := range w.server.Replicas {
+			if r == killed {
+				continue
+			}
+			if n, err := metric("winnow_leading")(ctx, r); err == nil && n == 1 {
+				killed = r
+				return nil
+			}
+		}
+		return errors.New("no replica leads")
+	}
+	if err := eventually(ctx, leads); err != nil {
+		return err
+	}
+	last, at := killed, time.Now()
+	if err := last.Kill(); err != nil {
+		return err
+	}
+	if err := eventually(ctx, leads); err != nil {
+		return err
+	}
+	w.restarted = time.Now()
+	w.printf("the leader was killed, and another replica leads after %v", time.Since(at).Round(100*time.Millisecond))
+	return last.Start(ctx)
+}
+
 // there are the UIDs of all Jobs and Pods.
 func (w *world) there(ctx context.Context) (map[types.UID]bool, error) {
 	all, err := w.driver.there(ctx)
