@@ -41,7 +41,7 @@ func (w *noticeWorld) acknowledges(names ...string) {
 		if n.Fact.Name != names[i] {
 			w.Errorf("must acknowledge %s, want %s", n.Fact.Name, names[i])
 		}
-		w.NoticeDelivered(n.Fact.UID, n.Given, w.now)
+		w.NoticeDelivered(n.Fact.UID, n.Given, n.AcknowledgedAt(w.now), w.now)
 	}
 	w.store()
 }
@@ -65,7 +65,7 @@ func TestNothingGoesUnacknowledged(t *testing.T) {
 	}
 	w.gives() // It was given.
 	all := w.undelivered()
-	w.NoticeDelivered(all[0].Fact.UID, all[0].Given, w.now)
+	w.NoticeDelivered(all[0].Fact.UID, all[0].Given, all[0].AcknowledgedAt(w.now), w.now)
 	if got := w.undelivered(); len(got) > 0 {
 		t.Errorf("acknowledged, and still there: %+v", got)
 	}
@@ -80,12 +80,38 @@ func TestAcknowledgementsThatDoNotCount(t *testing.T) {
 	w := newNoticeWorld(t, acknowledging(1, "1h", "2h"))
 	w.upsert(job(7*time.Hour, "a"))
 	w.announces("a")
-	w.NoticeDelivered("uid-a", w.now.Add(-time.Second), w.now)
-	w.NoticeDelivered(types.UID("uid-b"), w.now, w.now)
+	w.NoticeDelivered("uid-a", w.now.Add(-time.Second), w.now, w.now)
+	w.NoticeDelivered(types.UID("uid-b"), w.now, w.now, w.now)
 	w.store()
 	w.decided("a", policy.Hold, policy.ReasonNoticePending)
 	w.acknowledges("a")
 	w.decided("a", policy.Hold, policy.ReasonNotified)
+}
+
+// TestNobodyIsAskedWhileClocksAreInDoubt: an acknowledgement would not count, so it is asked for when clocks agree again.
+func TestNobodyIsAskedWhileClocksAreInDoubt(t *testing.T) {
+	w := newNoticeWorld(t, acknowledging(1, "1h", "2h"))
+	w.upsert(job(7*time.Hour, "a"))
+	w.announces("a")
+	all := w.undelivered()
+	w.DoubtClocks(w.now)
+	if got := w.undelivered(); len(got) > 0 {
+		t.Errorf("the receiver is asked about %d notices", len(got))
+	}
+	w.NoticeDelivered("uid-a", all[0].Given, all[0].AcknowledgedAt(w.now), w.now)
+	w.CompareClocks(w.now, w.now, w.now)
+	w.acknowledges("a")
+}
+
+// TestWhatTheReceiverReadIsAPromise: a shorter notice does not delete the object before the time that the receiver was told.
+func TestWhatTheReceiverReadIsAPromise(t *testing.T) {
+	w := newNoticeWorld(t, acknowledging(1, "1h", "9h"))
+	w.upsert(job(7*time.Hour, "a"))
+	w.announces("a")
+	w.pass(5 * time.Hour)
+	w.acknowledges("a")
+	w.policy(announcing(2, "1h", "1h"))
+	w.goesAfter(9*time.Hour+apart, "a")
 }
 
 // TestARestartForgetsNoAcknowledgement: what is stored counts for the next leader, and what is not is delivered again.
@@ -94,7 +120,7 @@ func TestARestartForgetsNoAcknowledgement(t *testing.T) {
 	w := newNoticeWorld(t, p)
 	w.upsert(job(7*time.Hour, "a"))
 	w.announces("a")
-	w.NoticeDelivered("uid-a", w.now, w.now)
+	w.NoticeDelivered("uid-a", w.now, w.now, w.now)
 	w.restart(p)
 	w.list()
 	w.pass(time.Hour)

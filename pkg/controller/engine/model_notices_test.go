@@ -171,7 +171,7 @@ func (e *simulation) deliverNotices(t *rapid.T) {
 		}
 		delete(must, n.Fact.UID)
 		if !rapid.Bool().Draw(t, "the receiver is down") {
-			e.leader.NoticeDelivered(n.Fact.UID, n.Given, e.Now)
+			e.leader.NoticeDelivered(n.Fact.UID, n.Given, n.AcknowledgedAt(e.Now), e.Now)
 		}
 	}
 	if len(must) > 0 {

@@ -90,8 +90,8 @@ func (d *driver) MarksListed(present sets.Set[types.NamespacedName], now time.Ti
 
 func (d *driver) MarksUnavailable(now time.Time) { d.Turn(d.Engine.MarksUnavailable, now) }
 
-func (d *driver) NoticeDelivered(of types.UID, given, now time.Time) {
-	d.Turn(func() { d.Engine.NoticeDelivered(of, given, now) }, now)
+func (d *driver) NoticeDelivered(of types.UID, given, named, now time.Time) {
+	d.Turn(func() { d.Engine.NoticeDelivered(of, given, named, now) }, now)
 }
 
 func (d *driver) Announced(given map[types.UID]policy.Announcement, now time.Time) (known bool) {

@@ -46,7 +46,8 @@ func (k *Knowledge) AdoptNotices(ns *memory.Namespace, before, after *memory.Mar
 	k.announced += len(is.Announced) - len(was.Announced)
 	for uid, n := range is.Announced {
 		same := was.Announced[uid].Equal(n)
-		if same && was.Forgotten.Has(uid) || !same && !n.Believable(now.Add(freshness.ClockSkew)) {
+		again := was.Announced[uid].Given.Equal(n.Given) // Perhaps it was acknowledged since.
+		if again && was.Forgotten.Has(uid) || !same && !n.Believable(now.Add(freshness.ClockSkew)) {
 			is.Forget(uid)
 		}
 		if !same {
@@ -99,9 +100,10 @@ func (k *Knowledge) NoteDelivery(rec *memory.Record, must bool) {
 	k.ToDeliver.Insert(ns)
 }
 
-// NoticeDelivered notes that the receiver of notifications acknowledged at a time the notice of an object that was given at another time.
-// It counts once that is stored, like the notice itself. If clocks are in doubt, it does not, so that the notice is delivered again.
-func (k *Knowledge) NoticeDelivered(uid types.UID, given, at time.Time) {
+// NoticeDelivered notes that the receiver of notifications acknowledged at a time the notice of an object that was given at another time. named
+// is the time that the receiver read, which is promised from then on too. It counts once that is stored, like the notice itself. If clocks
+// are in doubt, it does not, so that the notice is delivered again.
+func (k *Knowledge) NoticeDelivered(uid types.UID, given, named, at time.Time) {
 	rec := k.Records.Get(uid)
 	if rec == nil || !rec.NS.ToDeliver.Has(rec) || k.Fresh.ClockDoubt() != "" {
 		return
@@ -110,7 +112,9 @@ func (k *Knowledge) NoticeDelivered(uid types.UID, given, at time.Time) {
 	if !n.Given.Equal(given) {
 		return // It is another notice, of which the receiver does not know.
 	}
-	n.Delivered = at
+	if n.Delivered = at; named.After(n.At) {
+		n.At = named
+	}
 	rec.NS.ToDeliver.Delete(rec)
 	k.send(rec, n)
 }

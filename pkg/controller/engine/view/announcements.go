@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
@@ -48,6 +49,14 @@ func (d *DeletionNotice) GivenAt(at time.Time) policy.Announcement {
 		out.At = d.At
 	}
 	return out
+}
+
+// AcknowledgedAt returns when the object is deleted at the earliest if the receiver of notifications acknowledges the notice, which was given,
+// at a time.
+func (d *DeletionNotice) AcknowledgedAt(at time.Time) time.Time {
+	a := d.advance
+	a.Announced.Delivered = at
+	return gc.WholeSecond(a.Ends())
 }
 
 // NoticeNamespaces returns the namespaces that may have notices to be given, sorted.
@@ -169,7 +178,7 @@ func (v *View) NoticesToDeliver(
 ) memory.Reading {
 	return func(pause func(struct{}) bool) {
 		ns := v.Namespaces[namespace]
-		if ns == nil {
+		if ns == nil || !v.MayAnnounce(ns) { // While clocks are in doubt, an acknowledgement would not count.
 			return
 		}
 		if len(ns.ToDeliver) == 0 {

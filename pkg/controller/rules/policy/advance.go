@@ -41,12 +41,12 @@ func (a Announcement) Fits(due time.Time) bool {
 // longest notice.
 func (a Announcement) Believable(by time.Time) bool {
 	return !a.Given.After(by) && !a.Delivered.After(by) && !a.At.Before(a.Given) &&
-		!a.At.After(a.Given.Add(gc.MaxNotice+clockError+announcedSlack))
+		!a.At.After(latest(a.Given, a.Delivered).Add(gc.MaxNotice+clockError+announcedSlack))
 }
 
 // Later returns the notice that keeps an object for longer.
 func (a Announcement) Later(o Announcement) Announcement {
-	if o.At.After(a.At) || o.At.Equal(a.At) && o.Given.After(a.Given) {
+	if o.At.After(a.At) || o.At.Equal(a.At) && (o.Given.After(a.Given) || o.Given.Equal(a.Given) && a.Delivered.IsZero()) {
 		return o
 	}
 	return a

@@ -26,10 +26,11 @@ const (
 // Tracker knows which notices the receiver must acknowledge.
 type Tracker interface {
 	// NamespacesToDeliver returns the namespaces that may have such notices, sorted, and NoticesToDeliver up to most of one namespace, except
-	// those of some objects. NoticeDelivered says that the notice of an object was acknowledged that was given at a time.
+	// those of some objects. NoticeDelivered says that the notice of an object was acknowledged that was given at a time, and which time for
+	// its deletion the receiver has read.
 	NamespacesToDeliver() []string
 	NoticesToDeliver(namespace string, except func(of types.UID) bool, most int, now time.Time) []view.DeletionNotice
-	NoticeDelivered(of types.UID, given, now time.Time)
+	NoticeDelivered(of types.UID, given, named, now time.Time)
 }
 
 // demanded are the notices that the receiver must acknowledge. They wait in the engine, which knows what is stored, until they can be sent:
@@ -73,7 +74,7 @@ func (d *demanded) take(now time.Time) (out []notice) {
 		d.last = namespace
 		all := d.tracker.NoticesToDeliver(namespace, except, min(most, batchMost-len(out)), now)
 		for i := range all {
-			n := &demandedNotice{newAnnouncement(&all[i], all[i].Given, now), d, all[i].Given}
+			n := &demandedNotice{newAnnouncement(&all[i], all[i].Given, all[i].AcknowledgedAt(now)), d, all[i].Given, now}
 			d.sent.Insert(n.Object.UID)
 			out = append(out, n)
 		}
@@ -81,20 +82,25 @@ func (d *demanded) take(now time.Time) (out []notice) {
 	return out
 }
 
+// forget forgets what is on the way.
+func (d *demanded) forget() { clear(d.sent) }
+
 // demandedNotice is a notice that the receiver must acknowledge.
 type demandedNotice struct {
 	*announcement
 	of    *demanded
 	given time.Time
+	taken time.Time // when the receiver had not acknowledged it yet
 }
 
 func (n *demandedNotice) settle(acknowledged bool) {
 	uid, now := n.Object.UID, n.of.clock.Now()
 	n.of.sent.Delete(uid)
-	if acknowledged {
-		n.of.tracker.NoticeDelivered(uid, n.given, now)
-	} else {
+	switch {
+	case !acknowledged:
 		n.of.refused.Set(uid, true, refusedFor)
+	case !now.Round(0).Before(n.taken.Round(0)): // Otherwise the clock was set back, and the notice is sent again.
+		n.of.tracker.NoticeDelivered(uid, n.given, n.DeletedFrom, now)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
@@ -60,7 +61,7 @@ func (e *engineOf) NoticesToDeliver(ns string, except func(types.UID) bool, most
 	return out
 }
 
-func (e *engineOf) NoticeDelivered(of types.UID, at, _ time.Time) {
+func (e *engineOf) NoticeDelivered(of types.UID, at, _, _ time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, all := range e.must {
@@ -167,6 +168,25 @@ func TestManyDemandedNotices(t *testing.T) {
 		}
 		if got := len(e.got()); got != 1001 {
 			t.Errorf("%d are acknowledged", got)
+		}
+	})
+}
+
+// TestLanesTakeTurns: many notices do not keep deletions waiting.
+func TestLanesTakeTurns(t *testing.T) {
+	delivering(t, func(f *fixture, e *engineOf) {
+		var names []string
+		for i := range 10 * batchMost {
+			names = append(names, fmt.Sprint("job-", i))
+		}
+		e.needs("many", names...)
+		f.Deliver()
+		f.Deleted([]deletion.Gone{gone("a")})
+		passes(time.Minute)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.accepted) < 10 || f.accepted[0][0].Type() != TypeDeletion && f.accepted[1][0].Type() != TypeDeletion {
+			t.Errorf("%d requests, and the second has %s", len(f.accepted), f.accepted[1][0].Type())
 		}
 	})
 }

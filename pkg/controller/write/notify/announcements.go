@@ -35,13 +35,13 @@ type announcement struct {
 	id string
 }
 
-// newAnnouncement returns the notice of an object that was given at a time. Who acknowledges it now can say when the object goes.
-func newAnnouncement(d *view.DeletionNotice, given, now time.Time) *announcement {
+// newAnnouncement returns the notice of an object that was given at a time, and is deleted from another time on at the earliest.
+func newAnnouncement(d *view.DeletionNotice, given, from time.Time) *announcement {
 	f := d.Fact
 	n := Notice{
 		Object: Object{Resource: f.Resource, Namespace: f.Namespace, Name: f.Name, UID: f.UID}, Owner: ownerOf(f.Controller),
 		Policy: Policy{Namespace: d.Policy.Namespace, Name: d.Policy.Name, UID: d.PolicyUID, Generation: d.PolicyGeneration},
-		Rule:   d.Rule, Reason: string(d.Reason), DueAt: d.Due.UTC(), GivenAt: given.UTC(), DeletedFrom: d.GivenAt(now).At.UTC(), Keep: d.Keep,
+		Rule:   d.Rule, Reason: string(d.Reason), DueAt: d.Due.UTC(), GivenAt: given.UTC(), DeletedFrom: from.UTC(), Keep: d.Keep,
 	}
 	n.Object.APIVersion, n.Object.Kind = d.Kind.ToAPIVersionAndKind()
 	// A leader that ends before the notice is stored leaves it to the next one to give it again: that is the same event. An object that is due

@@ -69,7 +69,7 @@ func noticeOf(change func(*view.DeletionNotice)) event.Event {
 	if change != nil {
 		change(&d)
 	}
-	return newAnnouncement(&d, testbuilders.Now.Add(time.Second), testbuilders.Now.Add(time.Second)).event("", testbuilders.Now)
+	return newAnnouncement(&d, testbuilders.Now.Add(time.Second), d.GivenAt(testbuilders.Now.Add(time.Second)).At).event("", testbuilders.Now)
 }
 
 // TestEvents: events are valid, and have the attributes and data that receivers rely on.

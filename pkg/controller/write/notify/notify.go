@@ -61,7 +61,8 @@ type Notifier struct {
 
 	// These belong to Run.
 	lanes   [categories]*lane
-	reports int // how many events this replica has made about events that it has dropped
+	last    category // whose lane sent last
+	reports int      // how many events this replica has made about events that it has dropped
 }
 
 // New returns a Notifier, which Run starts.
@@ -112,7 +113,7 @@ func (n *Notifier) Announced(given []view.DeletionNotice, at time.Time) {
 	}
 	for i := range given {
 		if !given[i].Required() {
-			n.notices.add(newAnnouncement(&given[i], at, at), n.Clock.Now())
+			n.notices.add(newAnnouncement(&given[i], at, given[i].GivenAt(at).At), n.Clock.Now())
 			n.fill()
 		}
 	}
@@ -228,7 +229,12 @@ func (n *Notifier) ready(ctx context.Context) (next *lane, pause time.Duration) 
 	if n.holds.stale(now) {
 		n.lanes[holdChanges].discard()
 	}
-	for of, l := range n.lanes {
+	if !n.demanded.leading.Load() {
+		n.lanes[demandedNotices].discard()
+		n.demanded.forget()
+	}
+	for _, of := range n.turns() {
+		l := n.lanes[of]
 		if l.losses.unlogged() {
 			klog.FromContext(ctx).Info("Too many notifications wait, dropping new ones", "type", names[of])
 		}
@@ -237,6 +243,7 @@ func (n *Notifier) ready(ctx context.Context) (next *lane, pause time.Duration) 
 		}
 		waits := l.waits(now, ctx.Err() != nil)
 		if waits <= 0 {
+			n.last = of
 			return l, 0
 		}
 		if pause == 0 || waits < pause {
@@ -244,6 +251,16 @@ func (n *Notifier) ready(ctx context.Context) (next *lane, pause time.Duration) 
 		}
 	}
 	return nil, pause
+}
+
+// turns returns the lanes in the order in which they may send. Somebody has to approve holds, so they always come first. The others take
+// turns: many notices must not keep the queue of deletions waiting until it is full.
+func (n *Notifier) turns() []category {
+	out := []category{holdChanges}
+	for i := range categories - 1 {
+		out = append(out, 1+(max(n.last, 1)+i)%(categories-1))
+	}
+	return out
 }
 
 // report returns an event about events that were dropped.
