@@ -31,7 +31,7 @@ var (
 	restartsSeed = flag.Uint64("restarts-seed", 1, "the seed of what TestDeletionsOverRestarts does")
 )
 
-// betweenRestarts is how many objects are marked between two restarts.
+// betweenRestarts is how many objects are marked between two restarts at least. There are about twenty restarts at most.
 const betweenRestarts = 60
 
 // The test below stops replicas, so it is not parallel.
@@ -54,9 +54,10 @@ func TestDeletionsOverRestarts(t *testing.T) {
 	}
 	r.Shuffle(n, func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 
+	between := max(betweenRestarts, n/20)
 	marked, losses := make(map[string]time.Time, n), []loss{}
-	for from := 0; from < n; from += betweenRestarts {
-		some := jobs[from:min(from+betweenRestarts, n)]
+	for from := 0; from < n; from += between {
+		some := jobs[from:min(from+between, n)]
 		for _, j := range some {
 			marked["jobs/"+j.Name] = time.Now() // before any of the requests below is sent
 		}
