@@ -203,7 +203,7 @@ func (w *world) killLeader(ctx context.Context) error {
 	}
 	w.restarted = time.Now()
 	w.printf("the leader was killed, and another replica leads after %v", time.Since(at).Round(100*time.Millisecond))
-	return last.Start(ctx)
+	return last.Start(context.WithoutCancel(ctx)) // It goes on when the churn ends.
 }
 
 // there are the UIDs of all Jobs and Pods.
