@@ -46,8 +46,8 @@ func (t *Tracker) NoticesToDeliver(namespace string, except func(of types.UID) b
 	return out
 }
 
-// NoticeDelivered notes that the receiver of notifications acknowledged now the notice of an object that was given at a time. named is when the
-// object is deleted at the earliest, as the receiver read it.
+// NoticeDelivered notes that the receiver of notifications acknowledged now the notice of an object that was given at a time. named is
+// when the object is deleted at the earliest, as the receiver read it.
 func (t *Tracker) NoticeDelivered(of types.UID, given, named, now time.Time) {
 	t.event(now, func(e *engine.Engine) { e.NoticeDelivered(of, given, named, now) })
 }

@@ -100,9 +100,9 @@ func (k *Knowledge) NoteDelivery(rec *memory.Record, must bool) {
 	k.ToDeliver.Insert(ns)
 }
 
-// NoticeDelivered notes that the receiver of notifications acknowledged at a time the notice of an object that was given at another time. named
-// is the time that the receiver read, which is promised from then on too. It counts once that is stored, like the notice itself. If clocks
-// are in doubt, it does not, so that the notice is delivered again.
+// NoticeDelivered notes that the receiver of notifications acknowledged at a time the notice of an object that was given at another time.
+// named is the time that the receiver read, which is promised from then on too. It counts once that is stored, like the notice itself. If
+// clocks are in doubt, it does not, so that the notice is delivered again.
 func (k *Knowledge) NoticeDelivered(uid types.UID, given, named, at time.Time) {
 	rec := k.Records.Get(uid)
 	if rec == nil || !rec.NS.ToDeliver.Has(rec) || k.Fresh.ClockDoubt() != "" {

@@ -51,8 +51,8 @@ func (d *DeletionNotice) GivenAt(at time.Time) policy.Announcement {
 	return out
 }
 
-// AcknowledgedAt returns when the object is deleted at the earliest if the receiver of notifications acknowledges the notice, which was given,
-// at a time.
+// AcknowledgedAt returns when the object is deleted at the earliest if the receiver of notifications acknowledges the notice, which was
+// given, at a time.
 func (d *DeletionNotice) AcknowledgedAt(at time.Time) time.Time {
 	a := d.advance
 	a.Announced.Delivered = at
