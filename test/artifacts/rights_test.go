@@ -190,8 +190,8 @@ func TestManageStorage(t *testing.T) {
 		"../../artifacts/storage/",
 	}
 	_, stderr, err := shared.Kubectl(t.Context(), apply...)
-	if err == nil || strings.Count(stderr, "Forbidden") != 7 {
-		t.Errorf("without the rights: error %v, want each of seven objects forbidden:\n%s", err, stderr)
+	if err == nil || strings.Count(stderr, "Forbidden") != 8 {
+		t.Errorf("without the rights: error %v, want each of eight objects forbidden:\n%s", err, stderr)
 	}
 	kubectl(t, "apply", "-f", optional)
 	defer kubectl(t, "delete", "-f", optional)

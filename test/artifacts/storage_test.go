@@ -35,7 +35,7 @@ func TestStorageIsMissing(t *testing.T) {
 		},
 		"older": {
 			[]string{"annotate", "crd", "storedcleanuppolicies.internal.gc.winnow.dev", "internal.gc.winnow.dev/revision-"},
-			`CustomResourceDefinition \"storedcleanuppolicies.internal.gc.winnow.dev\" has revision 0 and must have 5; run `,
+			`CustomResourceDefinition \"storedcleanuppolicies.internal.gc.winnow.dev\" has revision 0 and must have 6; run `,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -142,7 +142,7 @@ func TestCandidatesToRead(t *testing.T) {
 		t.Errorf("-o wide: %s", got)
 	}
 	for selector, hint := range map[string]string{
-		"object=running": "must be a resource and a name, for example jobs.batch/report", "state=Gone": `use one of ["Waiting" "Due" "Held" "Terminating" "Kept"]`,
+		"object=running": "must be a resource and a name, for example jobs.batch/report", "state=Gone": `use one of ["Waiting" "Notified" "Due" "Held" "Terminating" "Kept"]`,
 		"color=red": "is not a field selector of CleanupCandidate",
 	} {
 		if _, stderr, err := suite.Kubectl(t.Context(), "get", "cand", "-n", ns, "--field-selector="+selector); err == nil || !strings.Contains(stderr, hint) {
