@@ -50,7 +50,7 @@ func (disp *Dispatch) Take(now time.Time) (*deletion.Order, bool) {
 // MustWait reports whether a record must not be deleted yet: its namespace is not settled, or it needs a copy, and there are enough orders
 // for which copies are kept. The other objects of its namespace wait along with it, and other namespaces do not.
 func (disp *Dispatch) MustWait(rec *memory.Record) bool {
-	return disp.Gate.MustWait(rec) || disp.KeepsCopy(rec) && disp.copying() >= deletion.CopiesAtOnce
+	return disp.Gate.MustWait(rec) || disp.copying() >= deletion.CopiesAtOnce && disp.KeepsCopy(rec) // What matches costs more to find.
 }
 
 // KeepsCopy reports whether a copy of the object must be kept.
