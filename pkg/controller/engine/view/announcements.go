@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
@@ -60,9 +61,12 @@ func (d *DeletionNotice) AcknowledgedAt(at time.Time) time.Time {
 }
 
 // NoticeNamespaces returns the namespaces that may have notices to be given, sorted.
-func (v *View) NoticeNamespaces() []string {
-	var out []string
-	for ns := range v.ToAnnounce {
+func (v *View) NoticeNamespaces() []string { return namesOf(v.ToAnnounce) }
+
+// namesOf returns the names of namespaces, sorted.
+func namesOf(all sets.Set[*memory.Namespace]) []string {
+	out := make([]string, 0, len(all))
+	for ns := range all {
 		out = append(out, ns.Name)
 	}
 	slices.Sort(out)
@@ -162,14 +166,7 @@ func share(byPolicy map[*policy.Policy]*earliest, most int) (out []*memory.Recor
 }
 
 // NamespacesToDeliver returns the namespaces that may have notices that the receiver of notifications must acknowledge, sorted.
-func (v *View) NamespacesToDeliver() []string {
-	var out []string
-	for ns := range v.ToDeliver {
-		out = append(out, ns.Name)
-	}
-	slices.Sort(out)
-	return out
-}
+func (v *View) NamespacesToDeliver() []string { return namesOf(v.ToDeliver) }
 
 // NoticesToDeliver finds up to most notices of a namespace that the receiver of notifications must acknowledge, except those of some
 // objects.

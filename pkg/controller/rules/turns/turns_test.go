@@ -4,6 +4,7 @@
 package turns
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,17 @@ func TestEntries(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("queue %d has %q, want %q", i, got, want)
+		}
+	}
+}
+
+// TestAfter: each name has its turn, also if the one whose turn was last is gone.
+func TestAfter(t *testing.T) {
+	for last, want := range map[string][]string{
+		"": {"b", "d", "f"}, "a": {"b", "d", "f"}, "b": {"d", "f", "b"}, "c": {"d", "f", "b"}, "f": {"b", "d", "f"}, "g": {"b", "d", "f"},
+	} {
+		if got := After(last, []string{"b", "d", "f"}); !slices.Equal(got, want) {
+			t.Errorf("after %q: got %q, want %q", last, got, want)
 		}
 	}
 }

@@ -4,7 +4,6 @@
 package notify
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/turns"
 )
 
 const (
@@ -59,22 +59,18 @@ func (d *demanded) take(now time.Time) (out []notice) {
 		return refused || d.sent.Has(of)
 	}
 	namespaces := d.tracker.NamespacesToDeliver()
-	i, found := slices.BinarySearch(namespaces, d.last)
-	if found {
-		i++
-	}
 	most := demandedMost
 	if len(namespaces) == 1 {
 		most = batchMost
 	}
-	for _, namespace := range slices.Concat(namespaces[i:], namespaces[:i]) {
+	for _, namespace := range turns.After(d.last, namespaces) {
 		if len(out) >= batchMost {
 			break
 		}
 		d.last = namespace
 		all := d.tracker.NoticesToDeliver(namespace, except, min(most, batchMost-len(out)), now)
 		for i := range all {
-			n := &demandedNotice{newAnnouncement(&all[i], all[i].Given, all[i].AcknowledgedAt(now)), d, all[i].Given, now}
+			n := &demandedNotice{newAnnouncement(&all[i], all[i].Given, all[i].AcknowledgedAt(now)), d, now}
 			d.sent.Insert(n.Object.UID)
 			out = append(out, n)
 		}
@@ -89,7 +85,6 @@ func (d *demanded) forget() { clear(d.sent) }
 type demandedNotice struct {
 	*announcement
 	of    *demanded
-	given time.Time
 	taken time.Time // when the receiver had not acknowledged it yet
 }
 
@@ -100,7 +95,7 @@ func (n *demandedNotice) settle(acknowledged bool) {
 	case !acknowledged:
 		n.of.refused.Set(uid, true, refusedFor)
 	case !now.Round(0).Before(n.taken.Round(0)): // Otherwise the clock was set back, and the notice is sent again.
-		n.of.tracker.NoticeDelivered(uid, n.given, n.DeletedFrom, now)
+		n.of.tracker.NoticeDelivered(uid, n.GivenAt, n.DeletedFrom, now)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/turns"
 )
 
 const (
@@ -76,7 +77,7 @@ func (w *Writer) giveNotices(ctx context.Context) {
 	maps.DeleteFunc(n.windows, func(_ noticeKey, of *noticeWindow) bool { return w.Clock.Since(of.since) >= gatherFor })
 	maps.DeleteFunc(n.pauses, func(_ noticeKey, until time.Time) bool { return !w.Clock.Now().Before(until) })
 	left := noticeEventsMost
-	for _, namespace := range n.turns(w.Tracker.NoticeNamespaces()) {
+	for _, namespace := range turns.After(n.last, w.Tracker.NoticeNamespaces()) {
 		if left == 0 {
 			return // This namespace is the first of the next flush.
 		}
@@ -116,15 +117,6 @@ func (w *Writer) giveNotice(ctx context.Context, b *noticeBatch) bool {
 		w.Announced(b.of, at)
 	}
 	return true
-}
-
-// turns returns the namespaces, beginning where the last flush ended.
-func (n *noticeWriter) turns(all []string) []string {
-	i, found := slices.BinarySearch(all, n.last)
-	if found {
-		i++
-	}
-	return slices.Concat(all[i:], all[:i])
 }
 
 // wrote notes that an event was written.
@@ -257,8 +249,8 @@ func deleter(d *view.DeletionNotice) string {
 	return fmt.Sprintf("rule %q of %s %q", d.Rule, kind, d.Policy.Name)
 }
 
-// unforeseen returns an id that nobody can foresee: whoever may create events could otherwise create one of the same name, and keep people
-// from being told.
+// unforeseen returns a random id. If people could guess it, whoever may create events could create one of the same name first, and nobody
+// would be told.
 func unforeseen() string { return utilrand.String(16) }
 
 func stamp(t time.Time) string { return gc.WholeSecond(t).UTC().Format(time.RFC3339) }

@@ -30,6 +30,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/turns"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
 
@@ -187,16 +188,11 @@ func (w *Writer) flushEvents(ctx context.Context) {
 // turns returns the namespaces whose status must be written, beginning where the last flush ended. The cluster policies are few, and always
 // come first.
 func (w *Writer) turns() []string {
-	all := sets.List(w.pending)
-	i, found := slices.BinarySearch(all, w.last)
-	if found {
-		i++
-	}
-	turns := slices.Concat(all[i:], all[:i])
+	all := turns.After(w.last, sets.List(w.pending))
 	if w.pending.Has("") {
-		turns = append([]string{""}, turns...)
+		all = append([]string{""}, all...)
 	}
-	return turns
+	return all
 }
 
 // flushNamespace writes the status of the policies of a namespace that have changed, and their warnings. It reports whether nothing is left
