@@ -5,10 +5,12 @@ package gc
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
@@ -19,6 +21,30 @@ const FieldSince = "since"
 // RecordFields are the field selectors of records, besides metadata.name and metadata.namespace. FieldObject also takes a name without a
 // resource.
 var RecordFields = []string{FieldObject, FieldPolicy, FieldResource, FieldSince}
+
+// SelectsGone reports whether a field selector selects the record or copy of an object that is gone. FieldObject may be a name without a
+// resource, and value returns the values of fields other than FieldObject and FieldResource. FieldSince selects by time; see RecordQuery.
+func SelectsGone(selector fields.Selector, resource, name string, value func(field string) string) bool {
+	for _, r := range selector.Requirements() {
+		var is string
+		switch r.Field {
+		case FieldSince:
+			continue
+		case FieldObject:
+			if is = name; strings.Contains(r.Value, "/") {
+				is = resource + "/" + name
+			}
+		case FieldResource:
+			is = resource
+		default:
+			is = value(r.Field)
+		}
+		if (is == r.Value) == (r.Operator == selection.NotEquals) {
+			return false
+		}
+	}
+	return true
+}
 
 // +k8s:deepcopy-gen=false
 

@@ -6,12 +6,10 @@ package copies
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -131,28 +129,13 @@ func (e *entry) serve() gc.CleanupCopy {
 
 // selects reports whether a copy belongs to the query.
 func selects(q *gc.CopyQuery, e *entry) bool {
-	for _, r := range q.Fields.Requirements() {
-		if (e.field(r.Field, r.Value) == r.Value) == (r.Operator == selection.NotEquals) {
-			return false
+	return gc.SelectsGone(q.Fields, e.object.Resource, e.object.Name, func(field string) string {
+		switch field {
+		case "metadata.name":
+			return e.name
+		case "metadata.namespace":
+			return e.namespace
 		}
-	}
-	return true
-}
-
-// field returns the value of a field that is compared with another one.
-func (e *entry) field(name, with string) string {
-	switch name {
-	case gc.FieldObject:
-		if strings.Contains(with, "/") {
-			return e.object.Resource + "/" + e.object.Name
-		}
-		return e.object.Name
-	case gc.FieldResource:
-		return e.object.Resource
-	case "metadata.name":
-		return e.name
-	case "metadata.namespace":
-		return e.namespace
-	}
-	return ""
+		return ""
+	})
 }

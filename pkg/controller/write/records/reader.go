@@ -8,12 +8,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -211,27 +209,12 @@ func (p *pager) selects(f *found) (bool, error) {
 			return false, nil
 		}
 	}
-	for _, r := range p.query.Fields.Requirements() {
-		if r.Field == gc.FieldSince {
-			continue // See RecordQuery.Since.
-		}
-		if (field(f, r.Field, r.Value) == r.Value) == (r.Operator == selection.NotEquals) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return gc.SelectsGone(p.query.Fields, f.Object.Resource, f.Object.Name, f.field), nil
 }
 
-// field returns the value of a field that is compared with another one.
-func field(f *found, name, with string) string {
+// field returns the value of a field.
+func (f *found) field(name string) string {
 	switch name {
-	case gc.FieldObject:
-		if strings.Contains(with, "/") {
-			return f.Object.Resource + "/" + f.Object.Name
-		}
-		return f.Object.Name
-	case gc.FieldResource:
-		return f.Object.Resource
 	case gc.FieldPolicy:
 		return f.Policy.Name
 	case "metadata.name":

@@ -92,7 +92,7 @@ func (r *REST) ShortNames() []string { return []string{"ccopy"} }
 
 // Get returns a copy with its content, if the caller may get the object by its name. The content is read only after that is known.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	who, leave, err := r.enter(ctx)
+	who, leave, err := r.queue.EnterCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	who, leave, err := r.enter(ctx)
+	who, leave, err := r.queue.EnterCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,16 +165,6 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 		warning.AddWarning(ctx, "", "hidden copies: you may not list their resources: "+denied)
 	}
 	return &gc.CleanupCopyList{ListMeta: page.ListMeta, Items: page.Items}, nil
-}
-
-// enter waits until a request of the caller may read. The caller of enter must call leave, unless there is an error.
-func (r *REST) enter(ctx context.Context) (who user.Info, leave func(), err error) {
-	who, ok := genericapirequest.UserFrom(ctx)
-	if !ok {
-		return nil, nil, apierrors.NewInternalError(errors.New("the request has no user"))
-	}
-	leave, err = r.queue.Enter(ctx, who.GetName())
-	return who, leave, err
 }
 
 // served returns the error that callers get for an error of the reader. Only errors about copies, and about the page, are theirs.

@@ -117,11 +117,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	who, ok := genericapirequest.UserFrom(ctx)
-	if !ok {
-		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
-	}
-	leave, err := r.queue.Enter(ctx, who.GetName())
+	who, leave, err := r.queue.EnterCaller(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ package cleanupreview
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,11 +84,7 @@ func (r *REST) Create(
 			return nil, err
 		}
 	}
-	who, ok := genericapirequest.UserFrom(ctx)
-	if !ok {
-		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
-	}
-	leave, err := r.queue.Enter(ctx, who.GetName())
+	who, leave, err := r.queue.EnterCaller(ctx)
 	if err != nil {
 		return nil, err
 	}

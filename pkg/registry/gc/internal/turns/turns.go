@@ -6,6 +6,7 @@ package turns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,6 +14,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 const (
@@ -66,6 +69,16 @@ func (q *Queue) Enter(ctx context.Context, user string) (leave func(), err error
 		return nil, err
 	}
 	return q.leave, nil
+}
+
+// EnterCaller is Enter for the user of a request.
+func (q *Queue) EnterCaller(ctx context.Context) (who user.Info, leave func(), err error) {
+	who, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return nil, nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	leave, err = q.Enter(ctx, who.GetName())
+	return who, leave, err
 }
 
 // turnOf returns who takes a turn. The ServiceAccounts of a namespace take one together, because whoever may create one may create many.
