@@ -26,6 +26,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
+	kept "github.com/winnow-dev/winnow/pkg/controller/write/stored"
 )
 
 // Resource holds the copies. Each object is the copy of one object of its namespace.
@@ -95,13 +96,17 @@ func describe(m metav1.Object) entry {
 // expired reports whether a copy need not be kept any longer. If it is not known until when it must be kept, it stays.
 func (e *entry) expired(now time.Time) bool { return !e.until.IsZero() && e.until.Before(now) }
 
+// bare returns the object of a copy without its content.
+func (e *entry) bare() *unstructured.Unstructured {
+	object := kept.NewObject(Resource, kind, e.namespace, e.name)
+	object.SetResourceVersion(e.resourceVersion)
+	return object
+}
+
 // object returns a copy that is not stored yet.
 func (e *entry) newObject(content string) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{Object: map[string]any{fieldFormat: format, fieldContent: content}}
-	object.SetGroupVersionKind(Resource.GroupVersion().WithKind(kind))
-	object.SetNamespace(e.namespace)
-	object.SetName(e.name)
-	object.SetResourceVersion(e.resourceVersion)
+	object := e.bare()
+	object.Object[fieldFormat], object.Object[fieldContent] = format, content
 	object.SetAnnotations(map[string]string{
 		annotationResource: e.object.Resource, annotationName: e.object.Name, annotationUID: string(e.object.UID),
 		annotationVersion: e.object.ResourceVersion, annotationTime: e.at.UTC().Format(time.RFC3339Nano),

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
@@ -93,12 +92,7 @@ func (w *Writer) remove(ctx context.Context, e *entry) (done bool) {
 }
 
 func (w *Writer) removeWith(ctx context.Context, writer *kept.Writer, e *entry) (done bool) {
-	object := &unstructured.Unstructured{Object: map[string]any{}}
-	object.SetGroupVersionKind(Resource.GroupVersion().WithKind(kind))
-	object.SetNamespace(e.namespace)
-	object.SetName(e.name)
-	object.SetResourceVersion(e.resourceVersion)
-	return writer.Write(ctx, kept.Change{Object: object, Delete: true, Cost: 1})
+	return writer.Write(ctx, kept.Change{Object: e.bare(), Delete: true, Cost: 1})
 }
 
 // each calls visit with what the metadata of each copy says, until visit returns false. With a namespace, it visits only that.

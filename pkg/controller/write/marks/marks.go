@@ -16,6 +16,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/write/stored"
 )
 
 // Resource holds the marks. Each object is one engine.Marks.
@@ -71,11 +72,7 @@ func encode(m *memory.Marks) *unstructured.Unstructured {
 func encodeTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 func named(name types.NamespacedName) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{Object: map[string]any{}}
-	object.SetGroupVersionKind(Resource.GroupVersion().WithKind(kind))
-	object.SetNamespace(name.Namespace)
-	object.SetName(name.Name)
-	return object
+	return stored.NewObject(Resource, kind, name.Namespace, name.Name)
 }
 
 // Decode returns the marks of a stored object. If decoding fails, it returns no marks, so that the object is overwritten, and the error

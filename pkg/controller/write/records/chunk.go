@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/winnow-dev/winnow/pkg/controller/write/stored"
 )
 
 // Resource holds the records. Each object is a chunk: some records of its namespace.
@@ -81,11 +83,7 @@ func compareNumbers(a, b chunk) int { return cmp.Compare(a.number, b.number) }
 
 // newChunk returns an object for records that is not stored yet.
 func newChunk(namespace string, number uint64) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{Object: map[string]any{}}
-	object.SetGroupVersionKind(Resource.GroupVersion().WithKind(kind))
-	object.SetNamespace(namespace)
-	object.SetName(nameOf(number))
-	return object
+	return stored.NewObject(Resource, kind, namespace, nameOf(number))
 }
 
 // encode replaces the records of a chunk. There is at least one.

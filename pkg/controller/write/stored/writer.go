@@ -56,6 +56,15 @@ type Writer struct {
 	since  time.Time
 }
 
+// NewObject returns an object of a resource without content.
+func NewObject(resource schema.GroupVersionResource, kind, namespace, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(resource.GroupVersion().WithKind(kind))
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
 // NewWriter returns a Writer.
 func NewWriter(c Config) *Writer { return &Writer{Config: c} }
 
