@@ -58,14 +58,7 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := o.Cluster()
-	if err != nil {
-		return err
-	}
-	if err := session.ExpectWinnow(ctx, cluster, "nothing waits for approval"); err != nil {
-		return err
-	}
-	client, err := o.Winnow()
+	client, err := o.ExpectedWinnow(ctx, "nothing waits for approval")
 	if err != nil {
 		return err
 	}

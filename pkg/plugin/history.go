@@ -69,14 +69,7 @@ func (o *historyOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := o.Cluster()
-	if err != nil {
-		return err
-	}
-	if err := session.ExpectWinnow(ctx, cluster, "nothing has been deleted by it"); err != nil {
-		return err
-	}
-	client, err := o.Winnow()
+	client, err := o.ExpectedWinnow(ctx, "nothing has been deleted by it")
 	if err != nil {
 		return err
 	}

@@ -86,14 +86,7 @@ func (o *restoreOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := o.Cluster()
-	if err != nil {
-		return err
-	}
-	if err := session.ExpectWinnow(ctx, cluster, "there are no copies"); err != nil {
-		return err
-	}
-	client, err := o.Winnow()
+	client, err := o.ExpectedWinnow(ctx, "there are no copies")
 	if err != nil {
 		return err
 	}

@@ -70,5 +70,17 @@ func ExpectWinnow(ctx context.Context, cluster *local.Cluster, so string) error 
 	return nil
 }
 
+// ExpectedWinnow returns a client of the API of Winnow. It fails if there is no Winnow in the cluster; see ExpectWinnow.
+func (s *Session) ExpectedWinnow(ctx context.Context, so string) (gcclient.GcV1alpha1Interface, error) {
+	cluster, err := s.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	if err := ExpectWinnow(ctx, cluster, so); err != nil {
+		return nil, err
+	}
+	return s.Winnow()
+}
+
 // Warn writes a line that is no part of the result.
 func (s *Session) Warn(text string) { warnings{s.ErrOut}.write(text) }
