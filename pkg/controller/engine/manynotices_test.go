@@ -44,7 +44,7 @@ func TestManyNotices(t *testing.T) {
 	w.removed("a-0", "a-1")
 	w.store()
 	if got := len(give()); got != 2 {
-		t.Errorf("%d notices in the place of two, want 2", got)
+		t.Errorf("%d notices for the two removed objects' room, want 2", got)
 	}
 }
 

@@ -153,7 +153,7 @@ func (r *rooms) written(namespace string) usage {
 }
 
 // count sets what a list at a time has found, and when the first of these copies expires. before is what was written before the list.
-// What was written while the list was made may be missing in it, so it is added.
+// The list may lack copies that were written while it was read, so they are added.
 func (r *rooms) count(namespace string, found, before usage, at, firstExpires time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -287,7 +287,7 @@ func TestRoomOfConcurrentWrites(t *testing.T) {
 		t.Error("both are stored, and there is room for another one")
 	}
 	if full, _ := r.reserve("a", one, one); full != "" {
-		t.Errorf("in the place of an older one: %s", full)
+		t.Errorf("replacing an older copy needs no more room: %s", full)
 	}
 	if r.forget(); r.of("a").listed != (time.Time{}) {
 		t.Error("it is not counted again")
