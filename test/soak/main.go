@@ -4,8 +4,8 @@
 // soak lets everything happen to Winnow for a long time on a real local cluster: Jobs, Pods and CronJobs are created, finish, are
 // extended while they are due and deleted by others, some Jobs were placed by another control plane; ConfigMaps and Secrets are used by
 // objects that come, go and change; policies, quotas and labels of namespaces change, policies and all deletions are suspended, changes
-// that make many due are approved or taken back; the API server is killed twice, and the leader once. The model checks each DELETE by the audit log, nothing
-// that is due may be left in the end, and nothing may leak.
+// that make many due are approved or taken back; the API server is killed twice, and the leader once. The model checks each DELETE by the
+// audit log, nothing that is due may be left in the end, and nothing may leak.
 package main
 
 import (
