@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/records"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 )
@@ -33,6 +34,11 @@ func (s *uiSource) Records(ctx context.Context, namespace string, since time.Tim
 		return ui.History{}, fmt.Errorf("asking for the API of Winnow: %w", err)
 	case !installed:
 		return ui.History{Notes: []string{"There is no Winnow in this cluster, so it has deleted nothing."}}, nil
+	}
+	if may, err := cluster.May(ctx, "list", v1alpha1.Resource("cleanuprecords"), namespace); err != nil {
+		return ui.History{}, err
+	} else if !may {
+		return ui.History{}, refusal("cleanuprecords", namespace)
 	}
 	client, said, err := s.CollectingWinnow()
 	if err != nil {

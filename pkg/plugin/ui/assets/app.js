@@ -36,6 +36,7 @@ async function refresh(age) {
   reading?.abort();
   const mine = (reading = new AbortController());
   set($("updated"), "Reading the cluster …");
+  history.show(namespace);
   try {
     const [all, own] = await Promise.all([
       get("overview", { namespace, age }, mine.signal),
@@ -61,7 +62,6 @@ function show(all, own) {
   overview.show(all);
   candidates.show(all, namespace);
   policies.show(own);
-  history.show(namespace);
   set($("count-candidates"), number(all.total));
   set($("count-policies"), own.waiting ? `${number(own.waiting)} waiting` : number(own.total));
   $("count-policies").classList.toggle("attention", own.waiting > 0);

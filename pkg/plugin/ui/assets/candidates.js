@@ -29,6 +29,7 @@ export function prepare() {
   let typing;
   $("search").addEventListener("input", () => {
     clearTimeout(typing);
+    busy(true);
     typing = setTimeout(restart, 200);
   });
   for (const id of ["state", "resource", "policy"]) $(id).addEventListener("change", restart);
@@ -75,9 +76,12 @@ function restart() {
 function load() {
   loading.abort();
   loading = new AbortController();
+  busy(true);
   pages.clear();
   fetchPage(first() / PAGE | 0);
 }
+
+const busy = (yes) => $("table").setAttribute("aria-busy", yes);
 
 const first = () => Math.max(0, Math.floor($("viewport").scrollTop / ROW) - BEYOND);
 const last = () => Math.min(total, Math.ceil(($("viewport").scrollTop + $("viewport").clientHeight) / ROW) + BEYOND);
@@ -99,9 +103,12 @@ async function fetchPage(n) {
     for (const old of pages.keys()) if (pages.size > PAGES_MOST && old !== n) pages.delete(old);
     if (answer.total !== total || pages.size === 1) resize(answer.total);
     render(true);
+    busy(false);
   } catch (error) {
+    if (aborted(error)) return;
     pages.delete(n);
-    if (!aborted(error)) set($("found"), error.message);
+    busy(false);
+    set($("found"), error.message);
   }
 }
 
@@ -148,7 +155,7 @@ function render(anew) {
 function rowOf(i, row) {
   const attributes = { "aria-rowindex": i + 2, class: chosen && row && key(row) === key(chosen) ? "chosen" : "", "data-index": i };
   const button = (name, more) =>
-    h("button", { type: "button", class: "link", tabindex: i === active ? 0 : -1, click: () => explain(i), ...more }, name);
+    h("button", { type: "button", class: "link", tabindex: i === active ? 0 : -1, click: () => row && explain(i, row), ...more }, name);
   if (!row) {
     return h("tr", attributes, h("td", {}, button("…", { "aria-label": "Not read yet" })), Array.from({ length: 4 }, () => h("td")));
   }
@@ -187,9 +194,8 @@ function focusRow() {
   drawn.get(active)?.querySelector("button").focus({ preventScroll: true });
 }
 
-async function explain(i) {
-  const row = pages.get(Math.floor(i / PAGE))?.[i % PAGE];
-  if (!row) return;
+// explain shows why a row that one sees is kept or deleted, also while the table is read again.
+async function explain(i, row) {
   activate(i);
   chosen = row;
   render(true);
