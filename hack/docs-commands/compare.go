@@ -20,8 +20,8 @@ var volatile = []struct {
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "-RANDOM"}, // of generateName
 	{regexp.MustCompile(`\bresourceVersion(["':]+ ?"?)\d+`), "resourceVersion${1}N"},
 	{regexp.MustCompile(`\b127\.0\.0\.1:\d+|\blocalhost:\d+`), "ADDRESS"},
-	// Ages of what the page has just created, and times until something becomes due. Those in days do not change during a run.
-	{regexp.MustCompile(`\b(\d+[wdh])*(\d+m)?\d+s\b|\b(\d+h)?\d+m\b`), "AGE"},
+	// Ages of what the page has just created, times until something becomes due, and lateness. Those in days do not change during a run.
+	{regexp.MustCompile(`\b(\d+[wdh])*(\d+m)?\d+m?s\b|\b(\d+h)?\d+m\b`), "AGE"},
 	{regexp.MustCompile(`\b\d+(\.\d+)? ([KMG]i)?B\b`), "SIZE"}, // Addresses and times are not always as long.
 	// Tables are as wide as these parts.
 	{regexp.MustCompile(`  +`), "  "},

@@ -70,7 +70,7 @@ func TestSame(t *testing.T) {
 	const shown = "NAME   AGE\njob-a  5s\njob-b  1m5s\nhold 5a41e031e24b since 2026-11-20T22:00:00Z\n"
 	for printed, want := range map[string]bool{
 		shown: true,
-		"NAME  AGE\njob-b  59m\njob-a  12s\nhold e7e1c648d303 since 2027-01-01T00:00:00Z\n":    true,
+		"NAME  AGE\njob-b  59m\njob-a  581ms\nhold e7e1c648d303 since 2027-01-01T00:00:00Z\n":  true,
 		"NAME  AGE\njob-c  5s\njob-b  1m5s\nhold e7e1c648d303 since 2026-11-20T22:00:00Z\n":    false,
 		"NAME  AGE\njob-a  5s\nhold e7e1c648d303 since 2026-11-20T22:00:00Z\n":                 false,
 		"NAME  AGE\njob-a  5d\njob-b  1m5s\nhold 5a41e031e24b since 2026-11-20T22:00:00Z\n":    false,
