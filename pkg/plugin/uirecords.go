@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/records"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 )
@@ -35,10 +34,8 @@ func (s *uiSource) Records(ctx context.Context, namespace string, since time.Tim
 	case !installed:
 		return ui.History{Notes: []string{"There is no Winnow in this cluster, so it has deleted nothing."}}, nil
 	}
-	if may, err := cluster.May(ctx, "list", v1alpha1.Resource("cleanuprecords"), namespace); err != nil {
+	if err := expectMayList(ctx, cluster, "cleanuprecords", namespace); err != nil {
 		return ui.History{}, err
-	} else if !may {
-		return ui.History{}, refusal("cleanuprecords", namespace)
 	}
 	client, said, err := s.CollectingWinnow()
 	if err != nil {

@@ -164,10 +164,8 @@ func (s *uiSource) draftsIn(namespace string) local.Drafts {
 
 // readServer reads the candidates of the server. What policies decide that are suspended is held when it is due.
 func readServer(ctx context.Context, cluster *local.Cluster, namespace string, add func(*v1alpha1.CleanupCandidate, bool)) error {
-	if may, err := cluster.May(ctx, "list", v1alpha1.Resource("cleanupcandidates"), namespace); err != nil {
+	if err := expectMayList(ctx, cluster, "cleanupcandidates", namespace); err != nil {
 		return err
-	} else if !may {
-		return refusal("cleanupcandidates", namespace)
 	}
 	own, all, _, err := cluster.Policies(ctx, namespace) // The page shows the notes with the policies.
 	if err != nil {
@@ -197,8 +195,11 @@ func decider(c *v1alpha1.CleanupCandidate) types.NamespacedName {
 	return types.NamespacedName{Namespace: c.Namespace, Name: c.Status.DecidedBy.Name}
 }
 
-// refusal says that the caller may not list something of ours.
-func refusal(resource, namespace string) error {
+// expectMayList fails if the caller may not list a resource of ours. The page asks first, so that the server never has to refuse it.
+func expectMayList(ctx context.Context, cluster *local.Cluster, resource, namespace string) error {
+	if may, err := cluster.May(ctx, "list", v1alpha1.Resource(resource), namespace); err != nil || may {
+		return err
+	}
 	where := "-n " + namespace
 	if namespace == "" {
 		where = "--all-namespaces"
