@@ -103,7 +103,7 @@ func (e *entry) bare() *unstructured.Unstructured {
 	return object
 }
 
-// object returns a copy that is not stored yet.
+// newObject returns a copy that is not stored yet.
 func (e *entry) newObject(content string) *unstructured.Unstructured {
 	object := e.bare()
 	object.Object[fieldFormat], object.Object[fieldContent] = format, content

@@ -174,7 +174,7 @@ func (c *correlator) deletionNotice(d *view.DeletionNotice) event {
 	f := d.Fact
 	return event{
 		subject: subject{d.Policy, d.PolicyUID}, object: c.reference(f.Resource, f.Namespace, f.Name, f.UID),
-		kind: corev1.EventTypeNormal, reason: reasonNotice, id: unforeseen(),
+		kind: corev1.EventTypeNormal, reason: reasonNotice, id: randomID(),
 		// How to keep it comes before what may be cut off, because names can be long.
 		note: fmt.Sprintf("Winnow deletes this object at %s at the earliest. %s (%s by %s; %s)",
 			stamp(d.At), d.Keep, d.Reason, deleter(d), d.Demanded),
@@ -186,7 +186,7 @@ func (c *correlator) deletionNotice(d *view.DeletionNotice) event {
 func (c *correlator) deletionNotices(all []view.DeletionNotice) event {
 	first := &all[0]
 	namespace := first.Fact.Namespace
-	e := event{subject: subject{first.Policy, first.PolicyUID}, kind: corev1.EventTypeNormal, reason: reasonNotice, id: unforeseen()}
+	e := event{subject: subject{first.Policy, first.PolicyUID}, kind: corev1.EventTypeNormal, reason: reasonNotice, id: randomID()}
 	by := gc.KindCleanupPolicy
 	if first.Policy.Namespace == "" {
 		by = gc.KindClusterCleanupPolicy
@@ -249,8 +249,8 @@ func deleter(d *view.DeletionNotice) string {
 	return fmt.Sprintf("rule %q of %s %q", d.Rule, kind, d.Policy.Name)
 }
 
-// unforeseen returns a random id. If people could guess it, whoever may create events could create one of the same name first, and nobody
-// would be told.
-func unforeseen() string { return utilrand.String(16) }
+// randomID returns an id that nobody can guess. Otherwise, somebody could create an Event of that name first, and Winnow could not write
+// its own.
+func randomID() string { return utilrand.String(16) }
 
 func stamp(t time.Time) string { return gc.WholeSecond(t).UTC().Format(time.RFC3339) }
