@@ -12,8 +12,9 @@ import (
 )
 
 // NoteNotice notes whether a record must be given notice of its deletion now, whether the receiver of notifications must acknowledge what
-// was given, or whether that does not count any more. p decides d, with holds.
-func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, now time.Time) {
+// was given, or whether that does not count any more. p decides d, with holds. counted says that a notice
+// counted by the decision before.
+func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, counted bool, now time.Time) {
 	a := d.Advance
 	sent, isSent := rec.NS.Sent[rec]
 	switch {
@@ -23,7 +24,7 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 		g.NoteDelivery(rec, a.Undelivered() && !acknowledged && announces(rec, p, d))
 		return
 	}
-	if !d.Candidate() && g.KeepNotice(rec) {
+	if !counted && !d.Candidate() && g.KeepNotice(rec) {
 		return
 	}
 	g.ForgetNotice(rec) // One that does not fit must not count when the record is due earlier again.
