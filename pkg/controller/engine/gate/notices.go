@@ -24,13 +24,18 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 		g.NoteDelivery(rec, a.Undelivered() && !acknowledged && announces(rec, p, d))
 		return
 	}
-	if !counted && !d.Candidate() && g.KeepNotice(rec) {
+	if g.keepsNotice(rec, d, counted) {
 		return
 	}
 	g.ForgetNotice(rec) // One that does not fit must not count when the record is due earlier again.
 	if a.Wanted(now) && announces(rec, p, d) {
 		g.NeedNotice(rec)
 	}
+}
+
+// keepsNotice keeps the notice of a record that is not deleted by what is known, if no notice of it counted before. It reports whether it did.
+func (g *Gate) keepsNotice(rec *memory.Record, d policy.Decision, counted bool) bool {
+	return !counted && !d.Candidate() && g.KeepNotice(rec)
 }
 
 // dueOf returns when an object is or becomes due without a notice; zero if that is not known.
