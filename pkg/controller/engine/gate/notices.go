@@ -33,7 +33,7 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 	}
 }
 
-// keepsNotice keeps the notice of a record that is not deleted by what is known, if no notice of it counted before. It reports whether it did.
+// keepsNotice keeps the notice of a record that is not deleted by what is known, if none of it counted before. It reports whether it did.
 func (g *Gate) keepsNotice(rec *memory.Record, d policy.Decision, counted bool) bool {
 	return !counted && !d.Candidate() && g.KeepNotice(rec)
 }
