@@ -101,10 +101,11 @@ func (a Advance) Ends() time.Time {
 	return latest(a.Due, promised)
 }
 
-// Announcing returns the notice if it is given now. It names the time at which the object can be deleted then.
+// Announcing returns the notice if it is given now. It names the time at which the object can be deleted then, which is now if only
+// something else than notices keeps it.
 func (a Advance) Announcing(now time.Time) Announcement {
 	a.Announced = Announcement{Given: now, At: now, Delivered: now}
-	return Announcement{Given: now, At: gc.WholeSecond(a.Ends())}
+	return Announcement{Given: now, At: gc.WholeSecond(latest(now, a.Ends()))}
 }
 
 // Demanded returns how long before its deletion policies want the object announced.

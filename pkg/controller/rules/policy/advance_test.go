@@ -41,6 +41,16 @@ func TestAnnouncing(t *testing.T) {
 	}
 }
 
+// TestAnnouncingAfterLimit: a notice never names the past, because such a one counts as written by somebody else. Once maxTTL is over, an
+// object is given notice only while something else keeps it, for example an archiver.
+func TestAnnouncingAfterLimit(t *testing.T) {
+	now := testbuilders.Now
+	got := Advance{Lead: 2 * time.Hour, Due: now.Add(-2 * time.Hour), Limit: now.Add(-time.Hour)}.Announcing(now)
+	if !got.At.Equal(now) || !got.Believable(now) {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestBelievable: Winnow never gives notice in the future, or names a time that is further away than the longest notice.
 func TestBelievable(t *testing.T) {
 	now := testbuilders.Now
