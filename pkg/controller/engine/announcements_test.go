@@ -216,6 +216,40 @@ func TestNothingIsToldTwice(t *testing.T) {
 	w.takes("a", "b")
 }
 
+// TestNoticeOfADependent: after a start, the notice of a Pod counts until its Job is known, and after that if the Job has finished.
+func TestNoticeOfADependent(t *testing.T) {
+	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10h").For(gc.ResourcePods).Notice("5h").
+		Dependents(gc.DependentsAfterOwnerFinished))
+	ended := testbuilders.Now.Add(-7 * time.Hour)
+	pod := testbuilders.Pod("a").Succeeded(ended).ControlledBy("batch/v1", "Job", "j").Fact()
+	for name, c := range map[string]struct {
+		job   *testbuilders.JobBuilder
+		keeps bool
+	}{
+		"the Job has finished": {testbuilders.Job("j").Complete(ended), true},
+		"the Job runs":         {testbuilders.Job("j"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newNoticeWorld(t, p)
+			w.upsert(testbuilders.Job("j").Complete(ended).Fact(), pod)
+			w.announces("a")
+			w.world = newWorld(t)
+			w.observePolicy(p)
+			w.list()
+			w.upsert(pod)
+			w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+			w.upsert(c.job.Fact())
+			w.listCovered()
+			w.confirmFresh()
+			w.gives()
+			w.store()
+			if kept := len(w.stored) > 0; kept != c.keeps {
+				t.Errorf("keeps the notice: %t", kept)
+			}
+		})
+	}
+}
+
 // TestNoticesAreForgotten: of what is gone, and of what nobody wants to delete any more.
 func TestNoticesAreForgotten(t *testing.T) {
 	w := newNoticeWorld(t, announcing(1, "1h", "2h"))

@@ -48,6 +48,9 @@ func (e *Engine) Step(now time.Time) (more bool) {
 
 // step is Step. If no earlier call has left work, it resumes no deletions: the records that it settles cannot have paused any.
 func (e *Engine) step(now time.Time) {
+	if e.Touched.Assessable {
+		e.TouchKeptNotices()
+	}
 	if e.countAll(now) && e.settleAll(now) {
 		e.gate(now)
 	}

@@ -149,6 +149,34 @@ func (k *Knowledge) ForgetNotice(rec *memory.Record) {
 	}
 }
 
+// KeepNotice keeps the notice of a record that nothing deletes, as far as it is known, until everything is known that this depends on: after
+// a start, perhaps its controller is not listed yet. It reports false if everything is known, or if there is no notice.
+func (k *Knowledge) KeepNotice(rec *memory.Record) bool {
+	ns := rec.NS
+	if rec.Announced().Given.IsZero() || k.Unlisted(ns) == "" {
+		return false
+	}
+	ns.ToDeliver.Delete(rec)
+	if k.noticesKept[ns] == nil {
+		k.noticesKept[ns] = sets.Set[*memory.Record]{}
+	}
+	k.noticesKept[ns].Insert(rec)
+	return true
+}
+
+// TouchKeptNotices touches the records of KeepNotice if everything is known.
+func (k *Knowledge) TouchKeptNotices() {
+	for ns, kept := range k.noticesKept {
+		if len(ns.Records) > 0 && k.Unlisted(ns) != "" {
+			continue
+		}
+		for rec := range kept {
+			k.Touch(rec)
+		}
+		delete(k.noticesKept, ns)
+	}
+}
+
 // MayAnnounce reports whether notices can be given in a namespace. They cannot while not everything is known that decisions depend on, or
 // what is stored, or while clocks are in doubt: then the time of a notice would be wrong.
 func (k *Knowledge) MayAnnounce(ns *memory.Namespace) bool {

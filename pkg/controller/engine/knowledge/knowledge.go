@@ -37,6 +37,8 @@ type Knowledge struct {
 	// marksDoubted says that the stored marks may be newer than memory; see DoubtMarks. announced is how many notices are stored.
 	marksDoubted bool
 	announced    int
+	// noticesKept are the records of KeepNotice.
+	noticesKept map[*memory.Namespace]sets.Set[*memory.Record]
 	asking
 	// CopiedUsages are the usages of the objects of a snapshot; nil in any other engine.
 	CopiedUsages map[types.UID]lifecycle.Usage
@@ -57,5 +59,6 @@ func New(m *memory.Memory) *Knowledge {
 		Unmarked:    sets.New[string](),
 		ToAnnounce:  sets.New[*memory.Namespace](),
 		ToDeliver:   sets.New[*memory.Namespace](),
+		noticesKept: map[*memory.Namespace]sets.Set[*memory.Record]{},
 	}
 }
