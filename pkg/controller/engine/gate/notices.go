@@ -12,8 +12,8 @@ import (
 )
 
 // NoteNotice notes whether a record must be given notice of its deletion now, whether the receiver of notifications must acknowledge what
-// was given, or whether that does not count any more. p decides d, with holds. counted says that a notice
-// counted by the decision before.
+// was given, or whether that does not count any more. p decides d, with holds. counted says whether a notice
+// counted in the decision before d.
 func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, counted bool, now time.Time) {
 	a := d.Advance
 	sent, isSent := rec.NS.Sent[rec]
@@ -33,7 +33,8 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 	}
 }
 
-// keepsNotice keeps the notice of a record that is not deleted by what is known, if none of it counted before. It reports whether it did.
+// keepsNotice reports whether the notice of a record is kept although nothing deletes the record, as far as it is known. If a notice
+// counted before, something has changed, so it is not kept.
 func (g *Gate) keepsNotice(rec *memory.Record, d policy.Decision, counted bool) bool {
 	return !counted && !d.Candidate() && g.KeepNotice(rec)
 }

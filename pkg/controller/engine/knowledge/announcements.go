@@ -164,7 +164,7 @@ func (k *Knowledge) KeepNotice(rec *memory.Record) bool {
 	return true
 }
 
-// TouchKeptNotices touches the records of KeepNotice if everything is known.
+// TouchKeptNotices touches the records of KeepNotice in the namespaces in which everything is known by now.
 func (k *Knowledge) TouchKeptNotices() {
 	for ns, kept := range k.noticesKept {
 		if len(ns.Records) > 0 && k.Unlisted(ns) != "" {
