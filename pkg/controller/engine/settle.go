@@ -28,10 +28,10 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 		e.endPauses(rec, now)
 	}
 	d = e.ApplyHolds(rec, r, d, now)
-	before, waited, notified := rec.Counted(), policy.IsWait(memory.Reasons[rec.Reason]), rec.Flags.Has(memory.Notified)
+	before, waited := rec.Counted(), policy.IsWait(memory.Reasons[rec.Reason])
 	rec.SetDecision(r, d)
 	e.Recount(rec, before)
-	e.NoteNotice(rec, r.Policy, d, notified, now)
+	e.NoteNotice(rec, r.Policy, d, now)
 	e.NeedRights(rec, r.Policy, d)
 	next := e.NextDecision(rec, d, now)
 	next.AddTime(e.decidePreviews(rec, now))

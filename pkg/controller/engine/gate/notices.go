@@ -12,9 +12,8 @@ import (
 )
 
 // NoteNotice notes whether a record must be given notice of its deletion now, whether the receiver of notifications must acknowledge what
-// was given, or whether that does not count any more. p decides d, with holds. counted says whether a notice
-// counted in the decision before d.
-func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, counted bool, now time.Time) {
+// was given, or whether that does not count any more. p decides d, with holds.
+func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, now time.Time) {
 	a := d.Advance
 	sent, isSent := rec.NS.Sent[rec]
 	switch {
@@ -24,19 +23,13 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 		g.NoteDelivery(rec, a.Undelivered() && !acknowledged && announces(rec, p, d))
 		return
 	}
-	if g.keepsNotice(rec, d, counted) {
+	if !d.Candidate() && g.KeepNotice(rec) {
 		return
 	}
 	g.ForgetNotice(rec) // One that does not fit must not count when the record is due earlier again.
 	if a.Wanted(now) && announces(rec, p, d) {
 		g.NeedNotice(rec)
 	}
-}
-
-// keepsNotice reports whether the notice of a record is kept although nothing deletes the record, as far as it is known. If a notice
-// counted before, something has changed, so it is not kept.
-func (g *Gate) keepsNotice(rec *memory.Record, d policy.Decision, counted bool) bool {
-	return !counted && !d.Candidate() && g.KeepNotice(rec)
 }
 
 // dueOf returns when an object is or becomes due without a notice; zero if that is not known.
