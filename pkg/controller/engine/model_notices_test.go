@@ -54,9 +54,8 @@ func (e *simulation) startNotices(t *driver, started bool) {
 	}
 	e.readNotices()
 	stored := e.storedNotices()
-	maps.DeleteFunc(e.told, func(uid types.UID, _ model.Notice) bool {
-		_, known := stored[uid]
-		return !known // This replica cannot know of it. It gives notice again, if that is still demanded.
+	maps.DeleteFunc(e.told, func(uid types.UID, n model.Notice) bool {
+		return !stored[uid].Given.Equal(n.Given) // This replica cannot know of it. It gives notice again, if that is still demanded.
 	})
 	for uid, n := range e.Notices {
 		if _, ok := e.told[uid]; !ok {

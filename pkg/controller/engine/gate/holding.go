@@ -13,18 +13,10 @@ import (
 
 // Explain returns the decision for a record with its detail.
 func (g *Gate) Explain(rec *memory.Record) policy.Decision {
-	at := DecidedAt(rec.Decision())
+	effective := g.Resolve(rec)
+	at := effective.DecidedAt(rec.Decision(), rec.Resolution(), g.LimitsOn(rec))
 	r, d := g.Decide(rec, at)
 	return g.WithDetail(rec, g.ApplyHolds(rec, r, d, at))
-}
-
-// DecidedAt returns a time at which a record has the same decision as now: the time at which the object became due, or the zero time,
-// because any time will do for other decisions. Who decides does not change between these times.
-func DecidedAt(d policy.Decision) time.Time {
-	if d.Due() {
-		return d.At
-	}
-	return time.Time{}
 }
 
 // ApplyHolds replaces a Delete by a Hold, and a SetDeadline by a HoldDeadline, if anything prevents the request now. Other decisions stay

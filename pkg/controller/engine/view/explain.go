@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine/gate"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
@@ -54,8 +53,8 @@ func (v *View) Candidate(rec *memory.Record, alone bool) gc.CleanupCandidate {
 // explainMatches adds what the policies say about a record. p decides d; preview says that it is a Preview policy.
 func (v *View) explainMatches(rec *memory.Record, p *policy.Policy, d policy.Decision, preview bool, s *gc.CleanupCandidateStatus) {
 	ns, effective, matches := rec.NS, v.Resolve(rec), v.Asked.Matches.Enforced
-	limits, at := v.LimitsOn(rec), gate.DecidedAt(d)
-	decider := rec.Resolution()
+	limits, decider := v.LimitsOn(rec), rec.Resolution()
+	at := effective.DecidedAt(d, decider, limits)
 	if preview {
 		if i := slices.IndexFunc(v.Asked.Matches.Previews, func(match policy.Match) bool { return match.Policy == p }); i >= 0 {
 			match := v.Asked.Matches.Previews[i]

@@ -137,6 +137,25 @@ func (e *Effective) Decide(limits Limits, now time.Time) (Resolution, Decision) 
 	return r, d
 }
 
+// DecidedAt returns a time at which the object has the decision d of a policy, which it has now: the time at which it became due, or the
+// zero time, because any time will do for other decisions. An object that is above a ceiling, and for which its policies decide all the
+// same, became due by the ceiling first if that allows a shorter notice.
+func (e *Effective) DecidedAt(d Decision, by Resolution, limits Limits) time.Time {
+	if !d.Due() {
+		return time.Time{}
+	}
+	if limits.Over == nil || by.Rule == nil {
+		return d.At
+	}
+	below := limits
+	below.Over = nil
+	_, policies := e.answer(below, d.At)
+	if _, takes := e.taken(policies, limits, d.At); takes {
+		return latest(d.At, e.promised(policies, limits).at)
+	}
+	return d.At
+}
+
 // decideNever decides for a candidate that the policies never delete.
 func (e *Effective) decideNever() Decision {
 	if e.outside.Rule == nil || e.unlimited {
