@@ -119,6 +119,27 @@ func (c underCeilings) world(t *testing.T) *world {
 	return w
 }
 
+// TestExplainsTheRuleAfterACeiling: a ceiling demands no notice, so it decides until maxTTL ends the notice that the rule demands. The rule
+// decides since then, and is explained, although the ceiling decided when the object became due.
+func TestExplainsTheRuleAfterACeiling(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").Notice("2h").WaitFor(isArchived, "1h", gc.WaitTimeoutKeep)))
+	limits := jobCeiling(1, 0)
+	limits.Spec.Guardrails.MaxTTL = new(gc.TTL("5h"))
+	w.clusterPolicy(limits)
+	w.evaluate(job(4*time.Hour, "a"))
+	if got := w.decisionOn("a"); got.by != "ceiling=all" {
+		t.Fatalf("before maxTTL is over: got %+v, want a decision of the ceiling", got)
+	}
+	w.pass(2 * time.Hour)
+	if got := w.decisionOn("a"); got.by != "p/r" {
+		t.Fatalf("after maxTTL: got %+v, want a decision of the rule", got)
+	}
+	rec := w.Records.Get(testbuilders.UID("a"))
+	if got, want := w.Explain(rec), rec.Decision(); got.Action != want.Action || !got.At.Equal(want.At) {
+		t.Errorf("the explanation is %+v, want %+v", got, want)
+	}
+}
+
 // TestWhoDecidesUnderCeilings: every combination of answers of the policy, states of the policy, ceilings, and annotations. The explanation
 // agrees with the decision, and advises no annotation while a ceiling would delete the object anyway.
 func TestWhoDecidesUnderCeilings(t *testing.T) {
