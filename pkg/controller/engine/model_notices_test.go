@@ -71,19 +71,13 @@ func (e *simulation) forgetNotices() {
 	stored := e.storedNotices()
 	keeps = e.KeepsNotices(stored)
 	for uid, n := range stored {
-		for t, forgotten := range e.forgotten {
-			if !keeps[uid] && !t.mayStillKeep(uid) {
+		for _, forgotten := range e.forgotten {
+			if !keeps[uid] {
 				forgotten[uid] = n
 			}
 		}
 	}
 	e.readNotices()
-}
-
-// mayStillKeep reports whether a replica keeps the notice of an object that nothing deletes, because not everything is listed yet.
-func (d *driver) mayStillKeep(uid types.UID) bool {
-	rec := d.Records.Get(uid)
-	return rec != nil && !rec.Decision().Candidate() && d.Unlisted(rec.NS) != ""
 }
 
 // readNotices sets the notices of the World to the stored ones that the leader has not forgotten.

@@ -79,7 +79,7 @@ func (e *simulation) startWith(c memory.Config) *driver {
 	for _, resource := range drawnKinds.Deletable() {
 		e.list(t, resource)
 	}
-	e.stepAll(t)
+	e.coverOne(t)
 	return t
 }
 
