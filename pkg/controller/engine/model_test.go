@@ -25,7 +25,7 @@ import (
 // each of many random changes of objects, owners, policies, labels, quotas, annotations, clocks and leaders, both must have the same
 // decision for every object, since the same time, and the same order of deletions.
 func TestEngine(t *testing.T) {
-	testbuilders.Checks(t, 400)
+	testbuilders.Checks(t, 200)
 	testbuilders.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) { newEngine(t).run(t) })
 }
