@@ -24,6 +24,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/observe/discovery"
@@ -80,6 +81,8 @@ type setting struct {
 	namespaces      []*metav1.PartialObjectMetadata
 	policies        []*gc.CleanupPolicy
 	clusterPolicies []*gc.ClusterCleanupPolicy
+	// marks are what Winnow has stored about objects; nil if they cannot be read.
+	marks []*memory.Marks
 	// notes say what could not be read.
 	notes []string
 }

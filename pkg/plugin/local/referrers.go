@@ -18,7 +18,7 @@ import (
 )
 
 // listReferrers lists what refers to ConfigMaps and Secrets. Without the permission for a resource it is not known what is unused.
-func (w *World) listReferrers(ctx context.Context, c *Cluster) error {
+func (w *World) listReferrers(ctx context.Context, from source) error {
 	w.referring, w.unreferred = map[*kinds.Referrer][]knowledge.Referring{}, map[*kinds.Referrer]error{}
 	var lock sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -30,7 +30,7 @@ func (w *World) listReferrers(ctx context.Context, c *Cluster) error {
 				namespace = ""
 			}
 			var all []knowledge.Referring
-			err := c.objects.EachReferring(ctx, k, namespace, func(of []knowledge.Referring) { all = append(all, of...) })
+			err := from.EachReferring(ctx, k, namespace, func(of []knowledge.Referring) { all = append(all, of...) })
 			lock.Lock()
 			defer lock.Unlock()
 			switch {

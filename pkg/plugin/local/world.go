@@ -63,7 +63,7 @@ type World struct {
 	inventory *inventory
 	cronJobs  []*batchv1.CronJob
 	quotas    []*memory.Quota
-	objects   map[string][]*facts.Compact // by resource
+	objects   map[string][]*facts.Compact // by resource, for all that were listed
 	unlisted  map[string]error            // by resource
 	// returned are the objects that the server holds because they come back after each deletion. Only it remembers deletions.
 	returned sets.Set[types.UID]
@@ -82,25 +82,51 @@ func (c *Cluster) Read(ctx context.Context, o Options) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
+	w := newWorld(s, o)
+	w.readReturned(ctx, c)
+	return w, w.readObjects(ctx, clusterObjects{c, c.objects})
+}
+
+// source has the objects of a World: a cluster, or manifests.
+type source interface {
+	May(ctx context.Context, verb string, resource schema.GroupResource, namespace string) (bool, error)
+	Pages(ctx context.Context, r decode.Reading, namespace string, add func(observe.Page)) error
+	EachPage(
+		ctx context.Context, r decode.Reading, namespace, fieldSelector string, do func(runtime.Object, metav1.ListInterface) error,
+	) error
+	EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]knowledge.Referring)) error
+}
+
+// clusterObjects are the objects of a cluster.
+type clusterObjects struct {
+	*Cluster
+	*observe.Client
+}
+
+func newWorld(s *setting, o Options) *World {
 	w := &World{setting: s, options: o, inventory: newInventory(), objects: map[string][]*facts.Compact{}, unlisted: map[string]error{}}
 	w.decided = sync.OnceValue(w.decide)
+	return w
+}
+
+// readObjects lists the objects that decisions depend on.
+func (w *World) readObjects(ctx context.Context, from source) error {
 	probe := w.newTracker() // It says what the policies are about.
 	w.addDrafts(probe)
 	resources := sets.KeySet(probe.Coverage())
 	w.governed = len(resources) > 0
-	if o.Resources == nil {
-		resources.Insert(s.kinds.Finishing()...)
+	if w.options.Resources == nil {
+		resources.Insert(w.kinds.Finishing()...)
 	}
-	resources.Insert(o.Resources...)
-	resources.Insert(s.kinds.Needing()...) // They decide on what they control.
+	resources.Insert(w.options.Resources...)
+	resources.Insert(w.kinds.Needing()...) // They decide on what they control.
 	if resources.Has(gc.ResourceJobs) {
 		resources.Insert(kinds.CronJobs)
 	}
-	w.readReturned(ctx, c)
-	if err := w.list(ctx, c, sets.List(resources), probe.Conditions); err != nil || !resources.Has(kinds.Referrers) {
-		return w, err
+	if err := w.list(ctx, from, sets.List(resources), probe.Conditions); err != nil || !resources.Has(kinds.Referrers) {
+		return err
 	}
-	return w, w.listReferrers(ctx, c)
+	return w.listReferrers(ctx, from)
 }
 
 // readReturned asks the server what it holds because it comes back. Without stored policies there may be no server.
@@ -130,7 +156,7 @@ const listsAtOnce = 4
 
 // list lists resources, until the first failure that is not about a permission.
 func (w *World) list(
-	ctx context.Context, c *Cluster, resources []string, conditions func(resource string) map[string]*lifecycle.Conditions,
+	ctx context.Context, from source, resources []string, conditions func(resource string) map[string]*lifecycle.Conditions,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -145,11 +171,11 @@ func (w *World) list(
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			may, err := c.May(ctx, "list", schema.ParseGroupResource(resource), w.options.Namespace)
+			may, err := from.May(ctx, "list", schema.ParseGroupResource(resource), w.options.Namespace)
 			switch {
 			case err != nil:
 			case may:
-				err = w.listOne(ctx, c, decode.NewReading(kind, conditions), &lock)
+				err = w.listOne(ctx, from, decode.NewReading(kind, conditions), &lock)
 			default:
 				lock.Lock()
 				defer lock.Unlock()
@@ -165,9 +191,9 @@ func (w *World) list(
 }
 
 // listOne lists one resource.
-func (w *World) listOne(ctx context.Context, c *Cluster, r decode.Reading, lock sync.Locker) error {
+func (w *World) listOne(ctx context.Context, from source, r decode.Reading, lock sync.Locker) error {
 	if r.Kind.Deletable() {
-		return c.objects.Pages(ctx, r, w.options.Namespace, func(p observe.Page) {
+		return from.Pages(ctx, r, w.options.Namespace, func(p observe.Page) {
 			lock.Lock()
 			defer lock.Unlock()
 			w.objects[r.Kind.Resource] = append(w.objects[r.Kind.Resource], p.Facts...)
@@ -177,7 +203,7 @@ func (w *World) listOne(ctx context.Context, c *Cluster, r decode.Reading, lock 
 			}
 		})
 	}
-	return c.objects.EachPage(ctx, r, w.options.Namespace, "", func(page runtime.Object, _ metav1.ListInterface) error {
+	return from.EachPage(ctx, r, w.options.Namespace, "", func(page runtime.Object, _ metav1.ListInterface) error {
 		lock.Lock()
 		defer lock.Unlock()
 		return apimeta.EachListItem(page, func(object runtime.Object) error {
@@ -227,7 +253,11 @@ func (s *setting) newTrackerAt(now time.Time) *tracker.Tracker {
 	t.ReplaceNamespaces(s.namespaces, "1", now)
 	t.ReplaceClusterPolicies(s.clusterPolicies, "1", now)
 	t.ReplacePolicies(s.policies, "1", now)
-	t.MarksUnavailable(now) // Only Winnow may read them.
+	if s.marks == nil { // Only Winnow may read those of a cluster.
+		t.MarksUnavailable(now)
+	} else {
+		t.ReplaceMarks(s.marks, now)
+	}
 	return t
 }
 
@@ -268,21 +298,35 @@ func (w *World) addObjects(t *tracker.Tracker) {
 		t.Observing(resource, err, now)
 	}
 	w.addReferrers(t)
-	for resource := range t.Coverage() {
-		if k, err := w.kinds.For(resource); err != nil || !k.Deletable() || w.unlisted[resource] != nil {
-			continue
+	// An object may have an owner of a resource that was not covered before.
+	for added := sets.New[string](); ; {
+		next := sets.KeySet(t.Coverage()).Difference(added)
+		if next.Len() == 0 {
+			break
 		}
-		for _, k := range w.objects[resource] {
-			if w.returned.Has(k.UID()) {
-				t.SetReturned(k)
-			}
+		for _, resource := range sets.List(next) {
+			w.addList(t, resource)
 		}
-		l := t.BeginList(resource)
-		l.Add(slices.Clone(w.objects[resource]), now)
-		l.End(0, now)
+		added = added.Union(next)
 	}
 	for t.Step(now) {
 	}
+}
+
+// addList adds all objects of a resource, if they were listed.
+func (w *World) addList(t *tracker.Tracker, resource string) {
+	objects, listed := w.objects[resource]
+	if !listed {
+		return
+	}
+	for _, k := range objects {
+		if w.returned.Has(k.UID()) {
+			t.SetReturned(k)
+		}
+	}
+	l := t.BeginList(resource)
+	l.Add(slices.Clone(objects), w.options.Now)
+	l.End(0, w.options.Now)
 }
 
 // Objects returns all listed objects.
