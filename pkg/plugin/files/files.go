@@ -76,68 +76,85 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 
 // Add adds the policies of a file, which may have several documents.
 func Add(ctx context.Context, to *local.Drafts, content []byte, namespace string) error {
-	found := false
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		encoded, err := yaml.YAMLToJSONStrict(document)
-		switch {
-		case err != nil:
-			return err
-		case string(encoded) == "null": // There are only comments.
-			continue
-		}
-		found = true
-		if err := add(ctx, to, encoded, namespace); err != nil {
-			return err
-		}
+	documents, err := Documents(content)
+	if err != nil {
+		return err
 	}
-	if !found {
+	if len(documents) == 0 {
 		return errors.New("the file has no policy")
+	}
+	for _, document := range documents {
+		object, err := Decode(ctx, document, namespace)
+		if err != nil {
+			return err
+		}
+		switch object := object.(type) {
+		case *gc.CleanupPolicy:
+			to.Policies = append(to.Policies, object)
+		case *gc.ClusterCleanupPolicy:
+			to.ClusterPolicies = append(to.ClusterPolicies, object)
+		default:
+			return errors.New("a ResourceLifecycle is no policy")
+		}
 	}
 	return nil
 }
 
-func add(ctx context.Context, to *local.Drafts, document []byte, namespace string) error {
+// Documents returns the documents of a YAML file as JSON, without those that have only comments.
+func Documents(content []byte) ([][]byte, error) {
+	var out [][]byte
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, err
+		}
+		encoded, err := yaml.YAMLToJSONStrict(document)
+		if err != nil {
+			return nil, err
+		}
+		if string(encoded) != "null" {
+			out = append(out, encoded)
+		}
+	}
+}
+
+// Decode returns a policy or a ResourceLifecycle, with defaults, checked as the server checks it. A CleanupPolicy without a namespace gets
+// this one.
+func Decode(ctx context.Context, document []byte, namespace string) (runtime.Object, error) {
 	object, kind, err := decoder.Decode(document, nil, nil)
 	switch {
 	case runtime.IsNotRegisteredError(err):
-		return fmt.Errorf("%s is neither a CleanupPolicy nor a ClusterCleanupPolicy of %s", kind.Kind, v1alpha1.SchemeGroupVersion)
+		return nil, fmt.Errorf("%s is neither a CleanupPolicy nor a ClusterCleanupPolicy of %s", kind.Kind, v1alpha1.SchemeGroupVersion)
 	case kind != nil:
 		err = cmp.Or(checkFields(document, *kind), err)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scheme.Default(object)
-	errs, name := scheme.Validate(ctx, nil, object), ""
-	switch p := object.(type) {
-	case *v1alpha1.CleanupPolicy:
-		if p.Namespace == "" {
-			p.Namespace = namespace
-		}
-		draft := &gc.CleanupPolicy{}
-		if err := v1alpha1.Convert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(p, draft, nil); err != nil {
-			return err
-		}
-		to.Policies, name = append(to.Policies, draft), draft.Name
-		errs = append(errs, validation.ValidateCleanupPolicy(draft)...)
-	case *v1alpha1.ClusterCleanupPolicy:
-		draft := &gc.ClusterCleanupPolicy{}
-		if err := v1alpha1.Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(p, draft, nil); err != nil {
-			return err
-		}
-		to.ClusterPolicies, name = append(to.ClusterPolicies, draft), draft.Name
-		errs = append(errs, validation.ValidateClusterCleanupPolicy(draft)...)
-	default:
-		return fmt.Errorf("a %s is no policy", kind.Kind)
+	errs := scheme.Validate(ctx, nil, object)
+	if p, ok := object.(*v1alpha1.CleanupPolicy); ok && p.Namespace == "" {
+		p.Namespace = namespace
 	}
-	return invalid(kind.Kind, name, errs)
+	converted, err := scheme.ConvertToVersion(object, gc.SchemeGroupVersion)
+	if err != nil {
+		return nil, err
+	}
+	name := ""
+	switch object := converted.(type) {
+	case *gc.CleanupPolicy:
+		name, errs = object.Name, append(errs, validation.ValidateCleanupPolicy(object)...)
+	case *gc.ClusterCleanupPolicy:
+		name, errs = object.Name, append(errs, validation.ValidateClusterCleanupPolicy(object)...)
+	case *gc.ResourceLifecycle:
+		name, errs = object.Name, append(errs, validation.ValidateResourceLifecycle(object)...)
+	default:
+		return nil, fmt.Errorf("a %s is no policy", kind.Kind)
+	}
+	return converted, invalid(kind.Kind, name, errs)
 }
 
 // OnlyPolicies returns the CleanupPolicies among drafts of a file. Other drafts are an error.
