@@ -1,0 +1,168 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policytest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+// Result is the result of a test file.
+type Result struct {
+	File string `json:"file"`
+	// Error is why the test could not run; empty if it ran.
+	Error string `json:"error,omitempty"`
+	// Objects are the objects with an expectation, in the order of the file, and then those that lack one.
+	Objects []ObjectResult `json:"objects,omitempty"`
+}
+
+// ObjectResult is the result for one object.
+type ObjectResult struct {
+	Object    string `json:"object"`
+	Namespace string `json:"namespace"`
+	// Failures say what is not as expected; none if everything is.
+	Failures []string `json:"failures,omitempty"`
+	// Add is the expectation to add to the test, if it has none for the object and this is right.
+	Add string `json:"add,omitempty"`
+	// The others are what Winnow decides.
+	State   string `json:"state"`
+	Reason  string `json:"reason"`
+	Policy  string `json:"policy,omitempty"`
+	Rule    string `json:"rule,omitempty"`
+	Due     string `json:"due,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Failed reports whether anything is not as expected.
+func (r *Result) Failed() bool {
+	for i := range r.Objects {
+		if len(r.Objects[i].Failures) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Run runs a test file.
+func Run(ctx context.Context, path string) Result { return run(ctx, path, os.ReadFile) }
+
+// run is Run with another file system.
+func run(ctx context.Context, path string, readFile func(string) ([]byte, error)) Result {
+	out := Result{File: path}
+	l, err := load(ctx, path, readFile)
+	if err == nil {
+		out.Objects, err = l.compare(ctx)
+	}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	return out
+}
+
+// compare compares what Winnow decides with the expectations.
+func (l *loaded) compare(ctx context.Context) ([]ObjectResult, error) {
+	world, err := l.World(ctx, l.Now.Time)
+	if err != nil {
+		return nil, err
+	}
+	var out []ObjectResult
+	expected := map[local.Object]bool{}
+	for i := range l.Expect {
+		e := &l.Expect[i]
+		expected[e.name()] = true
+		got, _, err := l.decide(ctx, world, e.name())
+		if err != nil {
+			return nil, err
+		}
+		got.Failures = e.failures(&got)
+		out = append(out, got)
+	}
+	for _, o := range l.objects {
+		if expected[o] || l.Partial {
+			continue
+		}
+		got, known, err := l.decide(ctx, world, o)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			got.Failures, got.Add = []string{"it has no expectation, and the test is not partial"}, got.line(l.Namespace)
+			out = append(out, got)
+		}
+	}
+	return out, nil
+}
+
+// decide returns what Winnow decides for an object. known is false if no policy is about such objects in its namespace.
+func (l *loaded) decide(ctx context.Context, world *local.World, o local.Object) (out ObjectResult, known bool, err error) {
+	out = ObjectResult{
+		Object: o.Resource + "/" + o.Name, Namespace: o.Namespace, State: string(gc.CandidateNone), Reason: string(policy.ReasonNoPolicy),
+	}
+	c, lines, err := world.Candidate(ctx, o)
+	if err != nil || c == nil {
+		out.Message = strings.Join(lines, "\n")
+		return out, false, err
+	}
+	s := &c.Status
+	out.State, out.Reason, out.Message = string(s.State), s.Reason, s.Message
+	if s.DecidedBy != nil {
+		if out.Policy, out.Rule = gc.PolicyName(s.DecidedBy.Kind, s.DecidedBy.Name), s.DecidedBy.Rule; s.DecidedBy.Mode == v1alpha1.ModePreview {
+			out.Policy += " (Preview)"
+		}
+	}
+	if s.DueTime != nil {
+		out.Due = s.DueTime.UTC().Format(time.RFC3339)
+	}
+	return out, true, nil
+}
+
+// failures compares an expectation with what Winnow decides.
+func (e *Expectation) failures(got *ObjectResult) []string {
+	var out []string
+	compare := func(field, got, want string) {
+		if want != "" && got != want {
+			if got == "" {
+				got = "not set"
+			}
+			out = append(out, fmt.Sprintf("%s is %s, want %s", field, got, want))
+		}
+	}
+	due := ""
+	if e.Due != nil {
+		due = e.Due.UTC().Format(time.RFC3339)
+	}
+	compare("state", got.State, e.State)
+	compare("reason", got.Reason, e.Reason)
+	compare("policy", got.Policy, e.Policy)
+	compare("rule", got.Rule, e.Rule)
+	compare("due", got.Due, due)
+	return out
+}
+
+// line returns the expectation that fits, as a line of the file.
+func (r *ObjectResult) line(namespace string) string {
+	out := "- {object: " + r.Object
+	if r.Namespace != namespace {
+		out += ", namespace: " + r.Namespace
+	}
+	out += ", state: " + r.State + ", reason: " + r.Reason
+	if strings.HasPrefix(r.Policy, "ccup/") || strings.HasSuffix(r.Policy, ")") { // Those that others often write.
+		out += ", policy: " + r.Policy
+	}
+	if r.Rule != "" {
+		out += ", rule: " + r.Rule
+	}
+	if r.Due != "" {
+		out += fmt.Sprintf(", due: %q", r.Due)
+	}
+	return out + "}"
+}
