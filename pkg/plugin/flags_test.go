@@ -6,6 +6,8 @@ package plugin
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +80,8 @@ func TestUsage(t *testing.T) {
 		"ui --port 70000":                      "invalid argument",
 		"ui something":                         "unknown command",
 		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
+		"test -o yaml":                         "allowed formats are: json,junit",
+		"test missing.test.yaml":               "no such file",
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 		code := Run(t.Context(), append(strings.Fields(args), "--kubeconfig=", "--namespace=team-a"), streams)
@@ -123,6 +127,7 @@ func TestHelp(t *testing.T) {
 		"top --help":            {"every few seconds", "kubectl winnow top -n team-a", "--interval"},
 		"restore --help":        {"asks", "runs-again", "no owner and no finalizers", "kubectl get cleanupcopies", "by their lifecycle", "another one instead"},
 		"preview --help":        {"1 if they would delete something"},
+		"test --help":           {"kind: PolicyTest", "partial: true", ".test.yaml", "2 if a test cannot run", "-o junit"},
 		"ui --help":             {"It only reads, until you press a button", "do not share the address", "ssh -L"},
 		"__complete report -o ": {"json", "wide"},
 	} {
@@ -159,5 +164,54 @@ func TestInScope(t *testing.T) {
 	}
 	if err := inScope(local.Drafts{Policies: []*gc.CleanupPolicy{own, other}}, "team-a"); err == nil || !strings.Contains(err.Error(), `use -n team-b or -A`) {
 		t.Errorf("a policy of another namespace: %v", err)
+	}
+}
+
+// TestTest: the exit code says whether everything is as expected. No cluster is asked for.
+func TestTest(t *testing.T) {
+	const policy = `apiVersion: gc.winnow.dev/v1alpha1
+kind: CleanupPolicy
+metadata: {name: ci}
+spec: {ttlAfterFinished: 1h}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+---
+`
+	files := map[string]string{
+		"right": `{apiVersion: test.gc.winnow.dev/v1alpha1, kind: PolicyTest, now: "2026-06-01T12:00:00Z",
+ expect: [{object: jobs.batch/a, state: NoCandidate, reason: NotFinished}]}`,
+		"wrong": `{apiVersion: test.gc.winnow.dev/v1alpha1, kind: PolicyTest, now: "2026-06-01T12:00:00Z",
+ expect: [{object: jobs.batch/a, state: Due}]}`,
+		"broken": "{apiVersion: test.gc.winnow.dev/v1alpha1, kind: PolicyTest, time: now}",
+	}
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name+".test.yaml"), []byte(policy+content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, c := range map[string]struct {
+		code int
+		want string
+	}{
+		"right":              {0, "ok "},
+		"right wrong":        {1, "state is NoCandidate, want Due"},
+		"right wrong broken": {2, "1 of 3 tests could not run"},
+		"right -o json":      {0, `"passed": 1`},
+		"wrong -o junit":     {1, `<testsuites tests="1" failures="1"`},
+	} {
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		list := []string{"test", "--kubeconfig=missing"}
+		for _, arg := range strings.Fields(args) {
+			if files[arg] != "" {
+				arg = filepath.Join(dir, arg+".test.yaml")
+			}
+			list = append(list, arg)
+		}
+		if code := Run(t.Context(), list, streams); code != c.code || !strings.Contains(out.String()+errOut.String(), c.want) {
+			t.Errorf("%s ended with %d: %s%s", args, code, out, errOut)
+		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
-// Exit codes, as in kubectl diff: 1 is for a preview that would delete something, and for tests of policies that fail.
+// Exit codes, as in kubectl diff: 1 is for a preview that would delete something, and for a test of policies that fails.
 const (
 	exitDeletes = 1
 	exitFailed  = 2

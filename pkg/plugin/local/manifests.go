@@ -67,7 +67,8 @@ func (m *Manifests) Complete(namespace string) error {
 	for _, u := range m.Objects {
 		owners := u.GetOwnerReferences()
 		for i := range owners {
-			owner := Object{m.served(schema.FromAPIVersionAndKind(owners[i].APIVersion, owners[i].Kind)).Resource(), u.GetNamespace(), owners[i].Name}
+			served := m.served(schema.FromAPIVersionAndKind(owners[i].APIVersion, owners[i].Kind))
+			owner := Object{served.Resource(), u.GetNamespace(), owners[i].Name}
 			owners[i].UID = cmp.Or(owners[i].UID, uids[owner], uidOf(owner))
 		}
 		if len(owners) > 0 {

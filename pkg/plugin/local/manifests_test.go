@@ -76,7 +76,9 @@ func TestManifests(t *testing.T) {
 		},
 		"a Workflow of a CronWorkflow, which is a resource that no policy names": {
 			ruleAbout("workflows.argoproj.io", nil), []*unstructured.Unstructured{
-				ownedBy(manifest("argoproj.io/v1alpha1", "Workflow", "object", finishedAgo(2*time.Hour)), "argoproj.io/v1alpha1", "CronWorkflow", "cron"),
+				ownedBy(
+					manifest("argoproj.io/v1alpha1", "Workflow", "object", finishedAgo(2*time.Hour)), "argoproj.io/v1alpha1", "CronWorkflow", "cron",
+				),
 				manifest("argoproj.io/v1alpha1", "CronWorkflow", "cron", nil),
 			}, nil, "Due", policy.ReasonExpired,
 		},
@@ -161,7 +163,9 @@ func TestComplete(t *testing.T) {
 		"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Mouse", "plural": "mice"},
 	}})
 	mouse := ownedBy(manifest("example.com/v1", "Mouse", "m", nil), "v1", "ConfigMap", "owner")
-	owner := manifest("v1", "ConfigMap", "owner", map[string]any{"metadata": map[string]any{"name": "owner", "uid": "u-1", "namespace": "team-b"}})
+	owner := manifest("v1", "ConfigMap", "owner", nil)
+	owner.SetUID("u-1")
+	owner.SetNamespace("team-b")
 	same := manifest("v1", "ConfigMap", "owner", nil)
 	m := &Manifests{Objects: []*unstructured.Unstructured{definition, mouse, owner, same, manifest("v1", "PersistentVolume", "pv", nil)}}
 	if err := m.Complete("team-a"); err != nil {

@@ -60,8 +60,8 @@ type Named struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Expectation is what Winnow must decide for an object. Fields other than state are compared if they are set. They mean what they mean in the
-// status of a CleanupCandidate.
+// Expectation is what Winnow must decide for an object. Fields other than state are compared if they are set. They mean what they mean in
+// the status of a CleanupCandidate.
 type Expectation struct {
 	Named  `json:",inline"`
 	State  string `json:"state"`

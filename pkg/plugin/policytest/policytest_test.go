@@ -1,0 +1,261 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policytest
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/winnow-dev/winnow/pkg/plugin/internal/plugintest"
+)
+
+const header = `
+apiVersion: test.gc.winnow.dev/v1alpha1
+kind: PolicyTest
+now: "2026-06-01T12:00:00Z"
+namespace: team-a
+`
+
+// The policy, a Job that is due, and one that is not.
+const world = `
+---
+apiVersion: gc.winnow.dev/v1alpha1
+kind: CleanupPolicy
+metadata: {name: ci}
+spec: {ttlAfterFinished: 1h}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: batch/v1
+  kind: Job
+  metadata: {name: old}
+  status: {conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-06-01T10:00:00Z"}]}
+- apiVersion: batch/v1
+  kind: Job
+  metadata: {name: new}
+  status: {conditions: [{type: Failed, status: "True", lastTransitionTime: "2026-06-01T11:30:00Z"}]}
+`
+
+const bothExpected = `
+expect:
+- {object: jobs.batch/old, state: Due, reason: Expired, policy: cup/ci, rule: default, due: "2026-06-01T11:00:00Z"}
+- {object: jobs.batch/new, namespace: team-a, state: Waiting}
+`
+
+// runText runs a test file with this content. Other files are in the file system.
+func runText(t *testing.T, content string, others fstest.MapFS) Result {
+	t.Helper()
+	return run(t.Context(), "dir/a.test.yaml", func(path string) ([]byte, error) {
+		if path == "dir/a.test.yaml" {
+			return []byte(content), nil
+		}
+		return fs.ReadFile(others, path)
+	})
+}
+
+func TestRun(t *testing.T) {
+	other := fstest.MapFS{"objects.yaml": {Data: []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team-b}\n")}}
+	for name, c := range map[string]struct {
+		content string
+		want    []string // each failure, after the object
+	}{
+		"as expected": {header + bothExpected + world, nil},
+		"wrong": {
+			header + `
+expect:
+- {object: jobs.batch/old, state: Held, reason: Suspended, policy: ccup/ci, rule: ci, due: "2026-06-01T11:00:01Z"}
+- {object: jobs.batch/new, state: Waiting}
+` + world, []string{
+				"jobs.batch/old state is Due, want Held", "jobs.batch/old reason is Expired, want Suspended",
+				"jobs.batch/old policy is cup/ci, want ccup/ci", "jobs.batch/old rule is default, want ci",
+				"jobs.batch/old due is 2026-06-01T11:00:00Z, want 2026-06-01T11:00:01Z",
+			},
+		},
+		"one lacks an expectation": {
+			header + "expect:\n- {object: jobs.batch/old, state: Due}\n" + world,
+			[]string{"jobs.batch/new it has no expectation, and the test is not partial"},
+		},
+		"partial": {header + "partial: true\nexpect:\n- {object: jobs.batch/old, state: Due}\n" + world, nil},
+		"an object that no policy is about needs no expectation": {header + "files: [../objects.yaml]\n" + bothExpected + world, nil},
+		"and can have one": {
+			header + "files: [../objects.yaml]\n" + bothExpected + "- {object: pods/p, namespace: team-b, state: Due, rule: x}\n" + world,
+			[]string{"pods/p state is NoCandidate, want Due", "pods/p rule is not set, want x"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := runText(t, c.content, other)
+			if r.Error != "" {
+				t.Fatal(r.Error)
+			}
+			var got []string
+			for _, o := range r.Objects {
+				for _, f := range o.Failures {
+					got = append(got, o.Object+" "+f)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAdd: a test without expectations says which to add, and then passes.
+func TestAdd(t *testing.T) {
+	content := header + "expect: []\n" + world
+	lines := ""
+	for _, o := range runText(t, content, nil).Objects {
+		lines += o.Add + "\n"
+	}
+	r := runText(t, strings.Replace(content, "expect: []\n", "expect:\n"+lines, 1), nil)
+	if r.Error != "" || r.Failed() || len(r.Objects) != 2 {
+		t.Errorf("with\n%s: %+v", lines, r)
+	}
+}
+
+// TestErrors: a test that cannot run says which field is wrong, and what to write instead.
+func TestErrors(t *testing.T) {
+	test := header + bothExpected
+	for content, want := range map[string]string{
+		test + "expct: []\n" + world:                                                              `unknown field "expct"; did you mean "expect"?`,
+		strings.Replace(test, "state: Due", "stat: Due", 1) + world:                               `unknown field "expect[0].stat"; did you mean "state"?`,
+		strings.Replace(test, "state: Due", "state: due", 1) + world:                              `"NoCandidate"; did you mean "Due"?`,
+		strings.Replace(test, "reason: Expired", "reason: Expird", 1) + world:                     `did you mean "Expired"?`,
+		strings.Replace(test, `now: "2026-06-01T12:00:00Z"`, "", 1) + world:                       "now: Required value: the time of the test",
+		strings.Replace(test, `now: "2026-06-01T12:00:00Z"`, "now: today", 1) + world:             "now: Invalid value",
+		strings.Replace(test, "jobs.batch/old", "old", 1) + world:                                 `expect[0].object: Invalid value: "old": write "resource.group/name"`,
+		strings.Replace(test, "jobs.batch/old", "jobs/old", 1) + world:                            `there is no jobs/old in namespace team-a; did you mean "jobs.batch/old"?`,
+		strings.Replace(test, "jobs.batch/old", "jobs.batch/odl", 1) + world:                      `did you mean "jobs.batch/old"?`,
+		strings.Replace(test, "namespace: team-a, s", "namespace: b, s", 1) + world:               "but in namespace team-a; set namespace",
+		strings.Replace(test, "jobs.batch/new", "jobs.batch/old", 1) + world:                      `expect[1].object: Duplicate value: "jobs.batch/old"`,
+		test + "marks: [{object: pods/x, since: \"2026-06-01T12:00:00Z\"}]\n" + world:             "marks[0].object: there is no pods/x",
+		test + "marks: [{object: jobs.batch/old, noticeDue: \"2026-06-01T12:00:00Z\"}]\n" + world: "noticeGiven and noticeDue go together",
+		strings.Replace(test, "v1alpha1", "v2", 1) + world:                                        "apiVersion and kind of a test are test.gc.winnow.dev/v1alpha1 and PolicyTest",
+		test + "---\n" + test + world:                                                             "more than one PolicyTest",
+		world:                                                                                     "has no document with apiVersion: test.gc.winnow.dev/v1alpha1 and kind: PolicyTest",
+		test:                                                                                      "the test has no policy",
+		test + "files: [missing.yaml]\n" + world:                                                  "missing.yaml: ",
+		test + strings.Replace(world, "ttlAfterFinished", "ttlAfterFinishd", 1):                   `did you mean "ttlAfterFinished"?`,
+		test + strings.Replace(world, "conditions", "condition", 1):                               `Job old: strict decoding error: unknown field "status.condition"`,
+		test + world + "---\nmetadata: {name: x}\n":                                               "Kind",
+		test + world + "---\na: b: c\n":                                                           "mapping values are not allowed",
+		test + world + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: x}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: x}\n": "two objects pods/x",
+	} {
+		if got := runText(t, content, nil).Error; !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q for\n%s", got, want, content)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.test.yaml", "a.yaml", "below/b.test.yaml", "empty/c.yaml"} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		paths, want []string
+		err         string
+	}{
+		{[]string{""}, []string{"a.test.yaml", "below/b.test.yaml"}, ""},
+		{[]string{"below", "a.yaml"}, []string{"a.yaml", "below/b.test.yaml"}, ""},
+		{[]string{"below", "below/b.test.yaml"}, []string{"below/b.test.yaml"}, ""},
+		{[]string{"below", "empty"}, nil, "has no file whose name ends with .test.yaml"},
+		{[]string{"missing"}, nil, "no such file"},
+	} {
+		var paths, want []string
+		for _, p := range c.paths {
+			paths = append(paths, filepath.Join(dir, p))
+		}
+		for _, p := range c.want {
+			want = append(want, filepath.Join(dir, p))
+		}
+		got, err := Find(paths)
+		if !slices.Equal(got, want) || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%q: %q, %v", c.paths, got, err)
+		}
+	}
+}
+
+func summary() *Summary {
+	s := &Summary{}
+	s.Add(Result{File: "a.test.yaml", Objects: []ObjectResult{{Object: "jobs.batch/a", Namespace: "team-a", State: "Due"}}})
+	s.Add(Result{File: "b.test.yaml", Objects: []ObjectResult{
+		{Object: "jobs.batch/a", Namespace: "team-a", State: "Due"},
+		{
+			Object: "jobs.batch/" + plugintest.Hostile, Namespace: "team-a", State: "Due", Message: "its TTL has ended",
+			Failures: []string{"state is Due, want Held", "rule is not set, want x"}, Add: "- {}",
+		},
+	}})
+	s.Add(Result{File: "c.test.yaml", Error: `unknown field "<x>"`})
+	return s
+}
+
+func TestPrint(t *testing.T) {
+	var out bytes.Buffer
+	summary().Print(&out)
+	plugintest.Lines(t, out.String(),
+		"ok     a.test.yaml",
+		"FAIL   b.test.yaml",
+		`       jobs.batch/x\x1b[2J\ny in namespace team-a: state is Due, want Held; rule is not set, want x`,
+		"         Its TTL has ended.",
+		"         If that is right, add to expect: - {}",
+		`ERROR  c.test.yaml: unknown field "<x>"`,
+		"",
+		"1 passed, 1 failed, 1 could not run")
+}
+
+// TestPrintJUnit: a reader of JUnit's XML finds each object, and counts as many failures as there are.
+func TestPrintJUnit(t *testing.T) {
+	var out bytes.Buffer
+	if err := summary().PrintJUnit(&out); err != nil {
+		t.Fatal(err)
+	}
+	var got junitSuites
+	if err := xml.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatalf("%v:\n%s", err, &out)
+	}
+	if got.Tests != 4 || got.Failures != 1 || got.Errors != 1 || len(got.Suites) != 3 {
+		t.Errorf("%+v", got)
+	}
+	failed, unreadable := got.Suites[1].Cases[1], got.Suites[2].Cases[0]
+	if failed.Failure == nil || failed.Failure.Message != "state is Due, want Held; rule is not set, want x" || failed.Failure.Text != "its TTL has ended" {
+		t.Errorf("%+v", failed.Failure)
+	}
+	if unreadable.Error == nil || unreadable.Error.Message != `unknown field "<x>"` || unreadable.Failure != nil {
+		t.Errorf("%+v", unreadable)
+	}
+	if strings.ContainsRune(out.String(), '\x1b') {
+		t.Error("a control character is in the XML")
+	}
+}
+
+// BenchmarkRun runs 1,000 test files: the recipes, again and again.
+func BenchmarkRun(b *testing.B) {
+	tests, err := Find([]string{recipes})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		var s Summary
+		for i := range 1000 {
+			s.Add(Run(b.Context(), tests[i%len(tests)]))
+		}
+		if s.Passed != 1000 {
+			b.Fatalf("%d passed, %d failed, %d could not run", s.Passed, s.Failed, s.Errors)
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/1000-tests")
+}
