@@ -27,6 +27,7 @@ func TestUnused(t *testing.T) {
 		"UsedAgain":       testUnusedUsedAgain,
 		"Tenant":          testUnusedTenant,
 		"HeldAbove":       testUnusedHeldAbove,
+		"TTLAnnotation":   testTTLAnnotation,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
