@@ -83,6 +83,8 @@ type setting struct {
 	clusterPolicies []*gc.ClusterCleanupPolicy
 	// marks are what Winnow has stored about objects; nil if they cannot be read.
 	marks []*memory.Marks
+	// permitted says that ServiceAccounts have all rights; otherwise, it is not known.
+	permitted bool
 	// notes say what could not be read.
 	notes []string
 }

@@ -85,7 +85,7 @@ func uidOf(o Object) types.UID {
 
 // World returns what the manifests say at a time. They must be complete.
 func (m *Manifests) World(ctx context.Context, now time.Time) (*World, error) {
-	s := &setting{policies: m.Policies, clusterPolicies: m.ClusterPolicies, namespaces: m.namespaces()}
+	s := &setting{policies: m.Policies, clusterPolicies: m.ClusterPolicies, namespaces: m.namespaces(), permitted: true}
 	for _, p := range m.Policies {
 		p.ObjectMeta = stored(&p.ObjectMeta)
 	}

@@ -74,6 +74,13 @@ func TestManifests(t *testing.T) {
 			ruleAbout("jobs.batch", nil), []*unstructured.Unstructured{manifest("batch/v1", "Job", "object", finishedAgo(2*time.Hour))}, nil,
 			"Due", policy.ReasonExpired,
 		},
+		"a Job that a ServiceAccount deletes, whose rights nobody knows": {
+			func() *gc.CleanupPolicy {
+				p := ruleAbout("jobs.batch", nil)
+				p.Spec.ServiceAccountName = "cleaner"
+				return p
+			}(), []*unstructured.Unstructured{manifest("batch/v1", "Job", "object", finishedAgo(2*time.Hour))}, nil, "Due", policy.ReasonExpired,
+		},
 		"a Workflow of a CronWorkflow, which is a resource that no policy names": {
 			ruleAbout("workflows.argoproj.io", nil), []*unstructured.Unstructured{
 				ownedBy(

@@ -311,6 +311,21 @@ func (w *World) addObjects(t *tracker.Tracker) {
 	}
 	for t.Step(now) {
 	}
+	if w.permitted {
+		grantRights(t, now)
+	}
+}
+
+// grantRights gives ServiceAccounts all rights that decisions depend on.
+func grantRights(t *tracker.Tracker, now time.Time) {
+	const atOnce = 100
+	for asked := t.RightsToAsk(atOnce); len(asked) > 0; asked = t.RightsToAsk(atOnce) {
+		for _, right := range asked {
+			t.SetRight(right, "", now)
+		}
+		for t.Step(now) {
+		}
+	}
 }
 
 // addList adds all objects of a resource, if they were listed.

@@ -83,6 +83,8 @@ type Mark struct {
 	// NoticeGiven is when Winnow announced the deletion of the object, and NoticeDue the time that the notice names.
 	NoticeGiven *metav1.Time `json:"noticeGiven,omitempty"`
 	NoticeDue   *metav1.Time `json:"noticeDue,omitempty"`
+	// NoticeAcknowledged is when the receiver of notifications acknowledged the notice, for rules with noticeDelivery: Required.
+	NoticeAcknowledged *metav1.Time `json:"noticeAcknowledged,omitempty"`
 }
 
 // decode decodes a Test strictly.
@@ -130,8 +132,8 @@ func (t *Test) validate() field.ErrorList {
 	for i := range t.Marks {
 		m, path := &t.Marks[i], field.NewPath("marks").Index(i)
 		errs = append(errs, t.validateName(&m.Named, path)...)
-		if (m.NoticeGiven == nil) != (m.NoticeDue == nil) {
-			errs = append(errs, field.Invalid(path, field.OmitValueType{}, "noticeGiven and noticeDue go together; set both"))
+		if (m.NoticeGiven == nil) != (m.NoticeDue == nil) || m.NoticeGiven == nil && m.NoticeAcknowledged != nil {
+			errs = append(errs, field.Invalid(path, field.OmitValueType{}, "a notice needs both noticeGiven and noticeDue"))
 		}
 	}
 	return errs

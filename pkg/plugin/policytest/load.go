@@ -209,6 +209,9 @@ func (m *Mark) mark() local.Mark {
 	}
 	if m.NoticeGiven != nil {
 		out.Notice = policy.Announcement{Given: m.NoticeGiven.UTC(), At: m.NoticeDue.UTC()}
+		if m.NoticeAcknowledged != nil {
+			out.Notice.Delivered = m.NoticeAcknowledged.UTC()
+		}
 	}
 	return out
 }

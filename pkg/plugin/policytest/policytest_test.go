@@ -139,7 +139,7 @@ func TestErrors(t *testing.T) {
 		strings.Replace(test, "namespace: team-a, s", "namespace: b, s", 1) + world:               "but in namespace team-a; set namespace",
 		strings.Replace(test, "jobs.batch/new", "jobs.batch/old", 1) + world:                      `expect[1].object: Duplicate value: "jobs.batch/old"`,
 		test + "marks: [{object: pods/x, since: \"2026-06-01T12:00:00Z\"}]\n" + world:             "marks[0].object: there is no pods/x",
-		test + "marks: [{object: jobs.batch/old, noticeDue: \"2026-06-01T12:00:00Z\"}]\n" + world: "noticeGiven and noticeDue go together",
+		test + "marks: [{object: jobs.batch/old, noticeDue: \"2026-06-01T12:00:00Z\"}]\n" + world: "a notice needs both noticeGiven and noticeDue",
 		strings.Replace(test, "v1alpha1", "v2", 1) + world:                                        "apiVersion and kind of a test are test.gc.winnow.dev/v1alpha1 and PolicyTest",
 		test + "---\n" + test + world:                                                             "more than one PolicyTest",
 		world:                                                                                     "has no document with apiVersion: test.gc.winnow.dev/v1alpha1 and kind: PolicyTest",

@@ -120,7 +120,7 @@ type mutant struct {
 
 // howNotWhat are the fields that say how objects are deleted, and not which and when. Tests of policies do not see them.
 var howNotWhat = []string{
-	"propagationPolicy", "maxDeletionsPerMinute", "holdAbove", "keepCopy", "noticeDelivery", "serviceAccountName", "activeDeadline",
+	"propagationPolicy", "maxDeletionsPerMinute", "holdAbove", "keepCopy", "serviceAccountName", "activeDeadline",
 }
 
 // mutants returns a mutant for each value in the policies and lifecycles of a file, and one without each rule.
@@ -196,6 +196,7 @@ var opposites = map[string]map[string]string{
 	"mode":             {"Enforce": "Preview", "Preview": "Enforce"},
 	"outcome":          {"Failed": "Succeeded", "Succeeded": "Failed"},
 	"after":            {"Created": "Finished", "Unused": "Created"},
+	"noticeDelivery":   {"Required": "BestEffort"},
 	"dependents":       {"AfterOwnerFinished": "WithOwner", "Independent": "LeaveToOwner"},
 	"annotationTTL":    {"ExtendOnly": "Any", "Any": "ExtendOnly", "Ignore": "ExtendOnly"},
 	"per":              {"Owner": "Namespace"},
