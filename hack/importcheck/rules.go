@@ -36,6 +36,10 @@ var layers = []layer{
 		},
 		why: "expressions are CEL as Kubernetes has it; its environment and expressions are remembered, and expressions read no clock",
 	},
+	{
+		path: "./pkg/windows", except: []string{"github.com/robfig/cron/v3"},
+		why: "schedules are those of CronJobs; only parts that read no clock are used",
+	},
 	{path: "./pkg/controller/objects/lifecycle", imports: []string{"./pkg/expressions"}},
 	{path: "./pkg/controller/rules/capacity"},
 	{path: "./pkg/controller/rules/expiry"},
@@ -52,7 +56,10 @@ var layers = []layer{
 		why:    "the built-in lifecycles are YAML files in the form that users write; the scheme says which kinds belong to Kubernetes",
 	},
 	{path: "./pkg/controller/objects/usage", imports: []string{"./pkg/controller/objects/lifecycle", "./pkg/controller/objects/references"}},
-	{path: "./pkg/controller/rules/policy", imports: []string{"./pkg/expressions", "./pkg/controller/objects/lifecycle"}},
+	{
+		path:    "./pkg/controller/rules/policy",
+		imports: []string{"./pkg/expressions", "./pkg/windows", "./pkg/controller/objects/lifecycle"},
+	},
 	{
 		path: "./pkg/controller/rules/deletion", imports: []string{
 			"./pkg/controller/objects/kinds", "./pkg/controller/objects/lifecycle", "./pkg/controller/rules/policy",
@@ -74,7 +81,7 @@ var layers = []layer{
 			"./pkg/controller/objects/lifecycle", "./pkg/controller/rules/capacity", "./pkg/controller/rules/freshness",
 			"./pkg/controller/rules/turns", "./pkg/controller/objects/kinds", "./pkg/controller/rules/policy",
 			"./pkg/controller/rules/deletion", "./pkg/controller/objects/facts", "./pkg/controller/rules/approval",
-			"./pkg/controller/rules/report",
+			"./pkg/controller/rules/report", "./pkg/controller/rules/expiry", "./pkg/windows",
 		},
 	},
 	{

@@ -6,6 +6,7 @@ package gc
 import (
 	"math"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -193,14 +194,34 @@ type Guardrails struct {
 	MaxDeletionsPerMinute *int64
 	// HoldAbove limits how many objects one change can make due at once.
 	HoldAbove *HoldAbove
+	// Windows are when deletions may start; empty is always.
+	Windows []Window
 	// Ceilings limit how many finished objects all selected namespaces keep together.
 	Ceilings []Ceiling
 }
 
-// HoldAbove is how many objects one change can make due at once, in one namespace and in all namespaces that it affects; nil is unset.
-type HoldAbove struct {
-	Objects, Total *int64
+// MaxWindow is the longest time for which a window stays open.
+const MaxWindow = 31 * 24 * time.Hour
+
+// Window is a time in which deletions may start.
+type Window struct {
+	// Schedule says when the window opens, as the schedule of a CronJob does.
+	Schedule string
+	// Duration is how long the window stays open.
+	Duration TTL
+	// TimeZone is the time zone of Schedule; nil is UTC.
+	TimeZone *string
 }
+
+// HoldAbove is how many objects one change can make due at once, in one namespace and in all namespaces that it affects; nil is unset.
+//
+// Percent is the share of what a rule matches in a namespace, in percent. It applies if that is at least PercentFrom objects.
+type HoldAbove struct {
+	Objects, Percent, Total *int64
+}
+
+// PercentFrom is how many objects a rule must match in a namespace for HoldAbove.Percent to apply.
+const PercentFrom = 20
 
 // Ceiling limits how many finished objects of each of its resources all selected namespaces keep together. Each namespace gets its
 // max-min fair share.

@@ -125,13 +125,18 @@ func (e *simulation) assess(c simChange) {
 			continue
 		}
 		total := slices.ContainsFunc(f.reach(), func(uid types.UID) bool { return sums[string(uid)] > most[uid] })
+		shares := e.shares(f)
 		switch {
-		case total || sums[f.namespace] > e.limits(f.namespace).objects:
+		case total || sums[f.namespace] > e.limits(f.namespace).objects || e.tooLargeShare(f.namespace, shares):
 			e.hold(f, total && len(f.wide) > 0 && f.decider.Namespace == "")
 		case e.clear(f.decider, f.uids):
 			counts := append(f.reach(), types.UID(f.namespace))
 			for _, key := range counts {
 				e.recent[string(key)] = append(e.recent[string(key)], simAssessed{at: e.Now, uids: f.uids})
+			}
+			for rule, uids := range shares {
+				key := f.namespace + " " + rule
+				e.recent[key] = append(e.recent[key], simAssessed{at: e.Now, uids: uids})
 			}
 		}
 	}
@@ -146,8 +151,47 @@ func (e *simulation) assess(c simChange) {
 	}
 }
 
-// simLimits are how many objects one change may make due in a namespace, and in all namespaces; nil if no guardrail sets the limit.
-type simLimits struct{ objects, total *int }
+// shares returns the candidates of a batch by the rules that decide for them, without those of ceilings. It is empty if no limit depends on
+// them.
+func (e *simulation) shares(f *simBatch) map[string][]types.UID {
+	out := map[string][]types.UID{}
+	if e.limits(f.namespace).percent == nil {
+		return out
+	}
+	answers := e.Answers()
+	for _, uid := range f.uids {
+		if a := answers[uid]; a.IsCandidate() && !strings.HasPrefix(a.By, "ceiling=") {
+			out[a.By] = append(out[a.By], uid)
+		}
+	}
+	return out
+}
+
+// tooLargeShare reports whether changes of the last ten minutes made too large a share of the candidates of a rule due.
+func (e *simulation) tooLargeShare(namespace string, shares map[string][]types.UID) bool {
+	answers := e.Answers()
+	for rule, uids := range shares {
+		due, of := e.sum(namespace+" "+rule, uids), 0
+		for _, f := range e.Objects {
+			if a := answers[f.UID]; f.Namespace == namespace && a.By == rule && a.IsCandidate() {
+				of++
+			}
+		}
+		for _, w := range e.recent[namespace+" "+rule] {
+			if e.Now.Before(w.at.Add(10 * time.Minute)) {
+				of += w.others
+			}
+		}
+		if of >= gc.PercentFrom && due*100 > *e.limits(namespace).percent*of {
+			return true
+		}
+	}
+	return false
+}
+
+// simLimits are how many objects one change may make due in a namespace, and in all namespaces, and which share of the candidates of a rule
+// in a namespace; nil if no guardrail sets the limit.
+type simLimits struct{ objects, total, percent *int }
 
 func (e *simulation) limitsNow(namespace string) simLimits {
 	if ns := e.Namespaces[namespace]; ns.Protected || gc.Protects(ns.Labels) {
@@ -159,7 +203,7 @@ func (e *simulation) limitsNow(namespace string) simLimits {
 		}
 		return &n
 	}
-	return simLimits{of(e.HoldAbove(namespace)), of(e.HoldAboveTotal(namespace))}
+	return simLimits{of(e.HoldAbove(namespace)), of(e.HoldAboveTotal(namespace)), of(e.Percent(namespace))}
 }
 
 // stricter returns the smaller number for each limit.
@@ -170,7 +214,7 @@ func (l simLimits) stricter(o simLimits) simLimits {
 		}
 		return a
 	}
-	return simLimits{smaller(l.objects, o.objects), smaller(l.total, o.total)}
+	return simLimits{smaller(l.objects, o.objects), smaller(l.total, o.total), smaller(l.percent, o.percent)}
 }
 
 // stopped reports whether the deletion of some of the objects is suspended, or an unreadable policy prevents it.
@@ -183,7 +227,10 @@ func (e *simulation) stopped(uids []types.UID) bool {
 }
 
 // limits returns the smaller limits, of the limits before and after a change: a limit still applies to the change that removes it.
-func (e *simulation) limits(namespace string) struct{ objects, total int } {
+func (e *simulation) limits(namespace string) (out struct {
+	objects, total int
+	percent        *int
+}) {
 	l := e.limitsBefore[namespace].stricter(e.limitsNow(namespace))
 	or := func(n *int, byDefault int) int {
 		if n == nil {
@@ -191,7 +238,8 @@ func (e *simulation) limits(namespace string) struct{ objects, total int } {
 		}
 		return *n
 	}
-	return struct{ objects, total int }{or(l.objects, holdAboveByDefault), or(l.total, holdAboveTotalByDefault)}
+	out.objects, out.total, out.percent = or(l.objects, holdAboveByDefault), or(l.total, holdAboveTotalByDefault), l.percent
+	return out
 }
 
 func sortedPolicies[V any](of map[model.PolicyInNamespace]V) []model.PolicyInNamespace {
@@ -277,6 +325,21 @@ func (e *simulation) uidOf(ref model.PolicyRef) types.UID {
 		}
 	}
 	return "none"
+}
+
+// refOf is the reverse of uidOf.
+func (e *simulation) refOf(uid types.UID) model.PolicyRef {
+	for _, p := range e.Policies {
+		if p.UID == uid {
+			return model.PolicyRef{Namespace: p.Namespace, Name: p.Name}
+		}
+	}
+	for _, p := range e.ClusterPolicies {
+		if p.UID == uid {
+			return model.PolicyRef{Name: p.Name}
+		}
+	}
+	return model.PolicyRef{Name: string(uid)}
 }
 
 // rulesOf lists the policies that apply to a namespace, and the quotas if they matter.

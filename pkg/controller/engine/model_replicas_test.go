@@ -101,6 +101,9 @@ func (e *simulation) follow() {
 	for name, ns := range e.leader.Namespaces {
 		if other := e.follower.Namespaces[name]; other != nil {
 			other.Recent = ns.Recent.Clone()
+			for rule, w := range ns.RecentByRule {
+				*other.RecentOf(rule) = w.Clone()
+			}
 		}
 	}
 }
@@ -196,6 +199,9 @@ func (e *simulation) windows(t *driver) map[string][]simAssessed {
 	}
 	for name, ns := range t.Namespaces {
 		add(name, &ns.Recent)
+		for rule, w := range ns.RecentByRule {
+			add(fmt.Sprintf("%s %s %s", name, e.refOf(rule.Policy), rule.Rule), w)
+		}
 	}
 	for uid, w := range t.Recent {
 		add(string(uid), w)

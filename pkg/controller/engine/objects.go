@@ -109,7 +109,7 @@ func (e *Engine) remove(rec *memory.Record, now time.Time) {
 		rec.Extra.RemovedInFlight = true
 	}
 	accepted, unanswered, setBefore := rec.Accepted(), e.Unanswered(rec), rec.NS.DeadlinesSet
-	rec.NS.Recent.Forget(rec.UID())
+	rec.NS.ForgetRecent(rec.UID(), now)
 	for _, w := range e.Recent {
 		w.Forget(rec.UID())
 	}

@@ -174,11 +174,14 @@ func (a *account) held(all []*view.Due) []string {
 
 // waiting describes the objects that the changed policy deletes once they have what its rules wait for.
 func (a *account) waiting(all []*view.Due) []string {
-	var archives, notices []*view.Due
+	var archives, notices, windows []*view.Due
 	for _, due := range all {
-		if due.Reason == policy.ReasonNoticePending || due.Reason == policy.ReasonNotified {
+		switch due.Reason { //nolint:exhaustive // All others wait to be archived.
+		case policy.ReasonNoticePending, policy.ReasonNotified:
 			notices = append(notices, due)
-		} else {
+		case policy.ReasonOutsideWindow:
+			windows = append(windows, due)
+		default:
 			archives = append(archives, due)
 		}
 	}
@@ -188,6 +191,9 @@ func (a *account) waiting(all []*view.Due) []string {
 	}
 	if len(notices) > 0 {
 		out = append(out, a.until(notices, "notice of the deletion was out for long enough"))
+	}
+	if len(windows) > 0 {
+		out = append(out, a.until(windows, "a window in guardrails.windows opens"))
 	}
 	return out
 }

@@ -79,6 +79,7 @@ type CleanupCandidateStatus struct {
 	//  - NotArchived: atMost has passed, and the expression of waitFor is still not true
 	//  - NoticePending: it needs a notice before its deletion, which is not given and stored yet
 	//  - Notified: notice of its deletion was given, and is not over. The message says until when
+	//  - OutsideWindow: no window of guardrails.windows is open. The message says when the next one opens
 	//  - Held: a change made too many objects due at once, and waits for approval
 	//  - Suspended: a policy, a guardrail or --start-suspended stops deletions
 	//  - PolicyUnreadable: a stored policy cannot be read

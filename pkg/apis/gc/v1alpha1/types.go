@@ -283,6 +283,15 @@ type Guardrails struct {
 	// +optional
 	// +k8s:optional
 	HoldAbove *HoldAbove `json:"holdAbove,omitempty"`
+	// windows are when Winnow may start to delete in the selected namespaces, by any policy or ceiling. Outside of all of them, objects that
+	// are due are held (OutsideWindow), and go when the next window opens. If several cluster policies with windows select a namespace, Winnow
+	// deletes only while a window of each is open. Deadlines (activeDeadline) are set at any time. If unset, Winnow deletes at any time.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:listType=atomic
+	// +k8s:maxItems=16
+	Windows []Window `json:"windows,omitempty"`
 	// ceilings limit how many finished objects all selected namespaces keep together, whichever policy decides for them.
 	// Each namespace gets a max-min fair share, so a namespace that keeps less than its share loses nothing to the others.
 	// +optional
@@ -293,7 +302,36 @@ type Guardrails struct {
 	Ceilings []Ceiling `json:"ceilings,omitempty"`
 }
 
-// HoldAbove is how many objects one change can make due at once. Set objects, total or both.
+// Window is a time in which Winnow may start to delete.
+type Window struct {
+	// schedule says when the window opens, in the syntax of a CronJob: minute, hour, day of the month, month and day of the week, for example
+	// "0 22 * * 1-5", or @daily and its like. It cannot set a time zone; timeZone does. At a time that the clocks skip in spring, no window
+	// opens. At one that they repeat in autumn, it opens twice.
+	// +required
+	// +k8s:required
+	// +k8s:maxLength=256
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=256
+	Schedule string `json:"schedule"`
+	// duration is how long the window stays open, at least one second and at most 31 days, for example "6h". It may be longer than the time
+	// until the schedule opens the window again; the window then stays open.
+	// +required
+	// +k8s:required
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	Duration TTL `json:"duration"`
+	// timeZone is the time zone of the schedule, by its name in the IANA database, for example "Europe/Berlin". If unset, UTC.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=64
+	// +k8s:validation:maxLength=64
+	TimeZone *string `json:"timeZone,omitempty"`
+}
+
+// HoldAbove is how many objects one change can make due at once. Set at least one of the fields. A change that exceeds any of them waits for
+// approval.
 type HoldAbove struct {
 	// objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for
 	// approval.
@@ -304,6 +342,16 @@ type HoldAbove struct {
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=2147483647
 	Objects *int64 `json:"objects,omitempty"`
+	// percent is how much of what a rule of a policy matches in one namespace, in percent, one change can make due at once. It applies if the
+	// rule decides for at least 20 objects there. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such
+	// limit.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=1
+	// +k8s:maximum=100
+	// +k8s:validation:minimum=1
+	// +k8s:validation:maximum=100
+	Percent *int64 `json:"percent,omitempty"`
 	// total is how many objects one change can make due at once in all namespaces that it affects. A change that makes more
 	// due waits for approval.
 	// +optional

@@ -70,13 +70,14 @@ func validateGuardrails(g *gc.Guardrails, path *field.Path) field.ErrorList {
 			),
 		)
 	}
-	if g.HoldAbove != nil && g.HoldAbove.Objects == nil && g.HoldAbove.Total == nil {
+	if h := g.HoldAbove; h != nil && h.Objects == nil && h.Percent == nil && h.Total == nil {
 		errs = append(errs, field.Required(
 			path.Child("holdAbove"),
 			"set objects (how many objects one change may make due in a namespace, for example 1000), "+
-				"total (in all namespaces, for example 5000), or both",
+				"percent (how much of what a rule matches there, for example 50), or total (in all namespaces, for example 5000)",
 		))
 	}
+	errs = append(errs, validateWindows(g.Windows, path.Child("windows"))...)
 	return append(errs, validateCeilings(g.Ceilings, path.Child("ceilings"))...)
 }
 

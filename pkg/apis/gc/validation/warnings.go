@@ -87,6 +87,7 @@ func guardrailWarnings(spec *gc.ClusterCleanupPolicySpec, path *field.Path) []st
 	if most, ok := duration(g.MaxTTL); ok && bounded && least > most {
 		warnings = append(warnings, warn(path.Child("minTTL"), "%s is above maxTTL %s: minTTL wins", *g.MinTTL, *g.MaxTTL)...)
 	}
+	warnings = append(warnings, windowWarnings(g.Windows, path.Child("windows"))...)
 	for i, ceiling := range g.Ceilings {
 		if ceiling.MaxObjects != nil && *ceiling.MaxObjects == 0 && least < shortTTL {
 			warnings = append(warnings, warn(path.Child("ceilings").Index(i).Child("maxObjects"),

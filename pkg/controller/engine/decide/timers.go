@@ -62,12 +62,14 @@ func (t *Earliest) AddTime(at time.Time) {
 	}
 }
 
-// Expire touches the objects whose timers have ended, as many as the budget allows, and reports whether there are more.
+// Expire touches the objects whose timers have ended, as many as the budget allows, and reports whether there are more. It also opens and
+// closes windows.
 func (dec *Decider) Expire(now time.Time) bool {
 	if dec.Watches.Expire(now) {
 		dec.TouchAll()
 	}
 	dec.UpdateUnconfirmed(now)
+	dec.ExpireWindows(now)
 	for {
 		rec, ok := dec.Timers.PopDue(now)
 		if !ok {

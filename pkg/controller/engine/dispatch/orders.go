@@ -24,6 +24,11 @@ func (disp *Dispatch) Take(now time.Time) (*deletion.Order, bool) {
 			break
 		}
 		ns := rec.NS
+		if !ns.Window.Same(now) {
+			disp.Queue.Push(&ns.Queue, rec)
+			disp.RefreshWindow(ns, now) // Its objects wait until holds are applied to them.
+			continue
+		}
 		if disp.mustExpireFirst(rec, now) {
 			disp.Queue.Push(&ns.Queue, rec)
 			break // The caller calls Expire before the next Take, because Next has passed.
@@ -94,10 +99,13 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 		Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
 		Rule: r.RuleName(), ApprovedHold: rec.ApprovedHold(), WaitTimedOut: d.WaitTimedOut,
 		Account: disp.Account(r.Policy), Propagation: r.Propagation, Due: d.At,
-		Until:      disp.Fresh.Until(),
+		Opened: rec.NS.Window.Since(), Until: disp.Fresh.Until(),
 		KeepCopy:   effective.KeepCopy(),
 		Conditions: rec.NS.Conditions[rec.Resource],
 		Reread:     rec.Extra != nil && rec.Extra.Retry.NeedsGet(rec.ResourceVersion),
+	}
+	if closes := rec.NS.Window.Until; d.Action == policy.Delete && !closes.IsZero() && closes.Before(order.Until) {
+		order.Until = closes // The DELETE must be started in the window.
 	}
 	if d.Action == policy.SetDeadline {
 		order.Deadline, order.Due, order.KeepCopy = &d.Deadline, time.Time{}, 0
@@ -108,7 +116,7 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 // Renew returns the order for the state that is known now, like Retake.
 func (disp *Dispatch) Renew(o *deletion.Order, now time.Time) (*deletion.Order, bool) {
 	rec := disp.InFlight[o]
-	if rec == nil || rec.Removed() || !disp.Fresh.Allows(now) || disp.Unsettled(rec.NS) || disp.mustExpireFirst(rec, now) {
+	if rec == nil || rec.Removed() || !disp.Fresh.Allows(now) || disp.Unsettled(rec.NS) || !rec.NS.Window.Same(now) || disp.mustExpireFirst(rec, now) {
 		return nil, false
 	}
 	order, ok := disp.newOrder(rec, now)
@@ -206,7 +214,9 @@ func (disp *Dispatch) TakeGone() []deletion.Gone {
 // Next returns the earliest time at which Expire or Take has something to do; false if there is none.
 func (disp *Dispatch) Next() (time.Time, bool) {
 	var next decide.Earliest
-	for _, first := range []func() (time.Time, bool){disp.Watches.Next, disp.Timers.Next, disp.Queue.Next} {
+	for _, first := range []func() (time.Time, bool){
+		disp.Watches.Next, disp.Timers.Next, disp.Windows.Next, disp.Queue.Next,
+	} {
 		if at, ok := first(); ok {
 			next.AddTime(at)
 		}
@@ -218,6 +228,9 @@ func (disp *Dispatch) Next() (time.Time, bool) {
 // a consistent read can end.
 func (disp *Dispatch) NeedsRead(by time.Time) bool {
 	next, ok := disp.Timers.Next()
+	if opens, changes := disp.Windows.Next(); changes && (!ok || opens.Before(next)) {
+		next, ok = opens, true
+	}
 	return disp.Queue.Waiting() > 0 || len(disp.InFlight) > 0 || ok && !next.After(by) ||
 		disp.Fresh.ClockDoubt() != "" || disp.Fresh.Unconfirmed() != ""
 }

@@ -155,6 +155,7 @@ func (g *Gate) batchesOf(ns *memory.Namespace, changes approval.Changes) []*batc
 			b.Overdue++
 		}
 	}
+	g.addShares(ns, byPolicy)
 	return slices.SortedFunc(maps.Values(byPolicy), func(a, b *batch) int {
 		return strings.Compare(a.policy.NamespacedName.String(), b.policy.NamespacedName.String())
 	})

@@ -38,7 +38,7 @@ func (g *Gate) UpdateClearance(rec *memory.Record, before policy.Decision, p *po
 	if h := rec.Hold(); h != nil && (h.Owner == "" || hasEmptyHold(ns)) {
 		g.holdsToCheck.Insert(ns) // p may become the owner of h, or an empty hold may end because p is a new policy for rec.
 	}
-	if rec.Clearance == memory.Cleared && (clearedForAnother(rec, p) || waitEnded(rec, d)) {
+	if rec.Clearance == memory.Cleared && (clearedForAnother(rec, p) || waitEnded(rec, d) || widened(rec, d)) {
 		rec.Flags.Set(memory.Waited, false)
 		g.SetClearance(rec, memory.Uncleared)
 	}
@@ -55,6 +55,11 @@ func clearedForAnother(rec *memory.Record, p *policy.Policy) bool {
 // waitEnded reports whether a record that waited for something does not wait any more, and a pending change may be what ended the wait.
 func waitEnded(rec *memory.Record, d policy.Decision) bool {
 	return len(rec.NS.Changes) > 0 && rec.Flags.Has(memory.Waited) && !d.Waits()
+}
+
+// widened reports whether a record may be deleted now because a change that is not assessed yet has widened the windows.
+func widened(rec *memory.Record, d policy.Decision) bool {
+	return rec.NS.Window.Widened && d.Action == policy.Delete
 }
 
 // tryToClear clears a due record unless a change has to be assessed first. p decides d, which replaces before.

@@ -13,6 +13,7 @@ func (g *Gate) ForgetEmpty() {
 		g.holdsToCheck.Delete(ns)
 		g.ToAnnounce.Delete(ns)
 		g.ToDeliver.Delete(ns)
+		g.Windows.Remove(ns)
 		g.PublishConditions(ns, nil)
 		delete(g.Namespaces, ns.Name)
 		if len(ns.Covered) > 0 {

@@ -35,6 +35,7 @@ var obstacles = []func(*Gate, request) (policy.Reason, string){
 	(*Gate).notStored,
 	(*Gate).noticeInDoubt,
 	(*Gate).retrying,
+	(*Gate).outsideWindow,
 }
 
 // stopped: the policy is suspended, a cluster policy stops all deletions, or a policy cannot be read.
@@ -112,6 +113,15 @@ func (*Gate) retrying(r request) (policy.Reason, string) {
 		return "", ""
 	}
 	return reason, detail
+}
+
+// outsideWindow: no window is open in which deletions may start. It comes last, so that people see before a window opens what else keeps the
+// object. A deadline deletes nothing, and is set at any time.
+func (*Gate) outsideWindow(r request) (policy.Reason, string) {
+	if r.decision.Action == policy.Delete && r.rec.NS.Window.Closed {
+		return policy.ReasonOutsideWindow, r.rec.NS.WindowDetail(r.rec.NS.Window.Opens)
+	}
+	return "", ""
 }
 
 // reasonIf returns a reason with its detail, or no reason if there is no detail.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/windows"
 )
 
 // Derived has everything that follows for a namespace from its policies, and from the cluster policies that select it. All slices are
@@ -20,9 +21,10 @@ type Derived struct {
 	ClusterEnforcing, ClusterPreviews []*policy.Policy
 	Ceilings, PreviewCeilings         []*Ceiling // of enforcing policies, and of Preview policies
 	Bounds                            policy.Bounds
-	HasLimits                         bool // there is a pool or ceiling, even if only of a Preview policy
-	NamesAll                          bool // a policy names all resources that finish
-	ConditionCount                    int  // the match conditions of all policies
+	Windows                           []windows.Set // of enforcing cluster policies
+	HasLimits                         bool          // there is a pool or ceiling, even if only of a Preview policy
+	NamesAll                          bool          // a policy names all resources that finish
+	ConditionCount                    int           // the match conditions of all policies
 	// Unused are the resources that rules with after: Unused apply to.
 	Unused sets.Set[string]
 	// SuspendedBy is the name of the first cluster policy with suspendAll; empty if there is none.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/expiry"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/turns"
 )
 
@@ -37,6 +38,8 @@ type Memory struct {
 
 	Touched touched
 	Queue   turns.FairQueue[*Record] // of records that are ready to be deleted
+	// Windows are the namespaces whose windows open or close at a known time.
+	Windows expiry.Heap[*Namespace]
 	// Pending are the namespaces with changes that are not assessed yet.
 	Pending sets.Set[*Namespace]
 	// Writes numbers the states of policies, in the order in which they were observed.

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/turns"
+	"github.com/winnow-dev/winnow/pkg/windows"
 )
 
 // Namespace is everything that is known of one namespace.
@@ -55,9 +56,11 @@ type Namespace struct {
 	touched, Uncounted, Undecided, Unapplied int
 	Queue                                    turns.Queue[*Record] // the records that are ready to be deleted
 
-	// Changes are not assessed yet. Recent counts what the changes of the last minutes made due.
-	Changes approval.Changes
-	Recent  approval.Window
+	// Changes are not assessed yet. Recent counts what the changes of the last minutes made due, and RecentByRule the same for each rule, if a
+	// limit depends on that.
+	Changes      approval.Changes
+	Recent       approval.Window
+	RecentByRule map[approval.RuleKey]*approval.Window
 	// Holds are indexed by clearance, so an element becomes nil when the hold ends.
 	Holds approval.Holds
 	// StaleClearances is set if records that are not due still have a clearance; see Gate.resetClearance.
@@ -66,6 +69,10 @@ type Namespace struct {
 	FormerCeilings []*Ceiling
 	// FormerHoldAbove is the strictest limit since the first of changes, so that a change cannot avoid a limit by removing it.
 	FormerHoldAbove policy.HoldAbove
+	// Window says whether deletions may start now. FormerWindows are the windows that applied before changes, as far as they are not assessed
+	// yet.
+	Window        Window
+	FormerWindows []windows.Set
 	// FirstSeen are the records whose finish is marked.
 	FirstSeen sets.Set[*Record]
 	// ToAnnounce are the records whose notice must be given now. Sent are the notices that this replica has given, and whose storage the
@@ -100,6 +107,29 @@ func (m *Memory) Namespace(name string) *Namespace {
 		m.Namespaces[name] = ns
 	}
 	return ns
+}
+
+// RecentOf returns what the changes of the last minutes made due by a rule.
+func (ns *Namespace) RecentOf(rule approval.RuleKey) *approval.Window {
+	if ns.RecentByRule == nil {
+		ns.RecentByRule = map[approval.RuleKey]*approval.Window{}
+	}
+	w := ns.RecentByRule[rule]
+	if w == nil {
+		w = &approval.Window{}
+		ns.RecentByRule[rule] = w
+	}
+	return w
+}
+
+// ForgetRecent forgets an object that is gone, and the rules of which changes have made nothing due for some time.
+func (ns *Namespace) ForgetRecent(uid types.UID, now time.Time) {
+	ns.Recent.Forget(uid)
+	for rule, w := range ns.RecentByRule {
+		if w.Forget(uid); w.Sum(now) == 0 {
+			delete(ns.RecentByRule, rule)
+		}
+	}
 }
 
 // Empty reports whether nothing is left of a namespace.

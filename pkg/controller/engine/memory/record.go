@@ -191,9 +191,13 @@ func (rec *Record) RetryPause(now time.Time) (reason policy.Reason, detail strin
 // Queued reports whether the record waits in its queue for Take.
 func (rec *Record) Queued() bool { return rec.NS.Queue.Has(rec) }
 
-// ReadyAt returns when the object that can be deleted became due, or if it had to be archived first, when that was done.
+// ReadyAt returns when the object that can be deleted became due, or if it had to be archived first or had to wait for a window, when that
+// was over.
 func (rec *Record) ReadyAt() time.Time {
 	at := rec.At.Time()
+	if opened := rec.NS.Window.Since(); opened.After(at) {
+		at = opened
+	}
 	if rec.Extra != nil && rec.Extra.WaitedUntil.After(at) {
 		return rec.Extra.WaitedUntil
 	}

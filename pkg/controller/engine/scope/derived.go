@@ -35,6 +35,7 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 		s.Queue.Repace(&ns.Queue)
 		s.Effects.Due = true
 	}
+	d.Windows = policy.WindowsOf(selecting)
 	formerCeilings := sets.New(ns.Ceilings...)
 	if len(ns.Changes) > 0 {
 		formerCeilings.Insert(ns.FormerCeilings...)
@@ -42,7 +43,11 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 	s.UnmarkPending(ns) // Under the former ceilings.
 	ns.FormerCeilings, ns.FormerHoldAbove = formerCeilings.UnsortedList(), ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
 	formerUnused := ns.Unused
+	if len(ns.Changes) > 0 { // They must not avoid windows by removing them.
+		ns.FormerWindows = append(ns.FormerWindows, ns.Windows...)
+	}
 	ns.Derived = d
+	s.UpdateWindow(ns, now)
 	if len(ns.Changes) > 0 {
 		s.MarkPending(ns)
 	}

@@ -5,7 +5,6 @@ package view
 
 import (
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -25,8 +24,8 @@ type Verdict struct {
 }
 
 // Verdicts returns the decisions of enforcing policies for the objects of a namespace. An object that becomes due by until counts as held
-// already, if it is known that something will hold it then. If it is deleted by until because its wait for something ends, it counts as due
-// at that time.
+// already, if it is known that something will hold it then. If it is deleted by until because its wait for something ends, or because a
+// window opens, it counts as due at that time.
 func (v *View) Verdicts(namespace string, now, until time.Time) iter.Seq[Verdict] {
 	return func(yield func(Verdict) bool) {
 		ns := v.Namespaces[namespace]
@@ -44,7 +43,7 @@ func (v *View) Verdicts(namespace string, now, until time.Time) iter.Seq[Verdict
 func (v *View) verdict(rec *memory.Record, now, until time.Time) Verdict {
 	d := rec.Decision()
 	out := Verdict{Compact: &rec.Compact, By: policy.Name(rec.Policy, rec.Rule), State: States[d.Action], Reason: d.Reason, At: d.At}
-	waits := slices.Contains([]policy.Reason{policy.ReasonWaitingForArchive, policy.ReasonNotified, policy.ReasonNoticePending}, d.Reason)
+	waits := policy.IsWait(d.Reason) && d.Reason != policy.ReasonNotArchived
 	if !waits && (out.State != gc.CandidateWaiting || out.At.After(until)) {
 		return out
 	}
@@ -55,7 +54,26 @@ func (v *View) verdict(rec *memory.Record, now, until time.Time) Verdict {
 		out.State, out.Reason, out.At = gc.CandidateWaiting, reason, wait.End
 	default:
 		out.State, out.Reason = gc.CandidateHeld, reason
+		return out
 	}
+	return inWindow(rec.NS, out, now, until)
+}
+
+// inWindow moves the verdict on an object that is deleted by until to the time at which windows open.
+func inWindow(ns *memory.Namespace, out Verdict, now, until time.Time) Verdict {
+	at := out.At
+	if at.Before(now) {
+		at = now
+	}
+	switch opens := ns.OpensFrom(at); {
+	case opens.Equal(at):
+		return out
+	case opens.IsZero(), opens.After(until):
+		out.State = gc.CandidateHeld
+	default:
+		out.State, out.At = gc.CandidateWaiting, opens
+	}
+	out.Reason = policy.ReasonOutsideWindow
 	return out
 }
 

@@ -51,6 +51,15 @@ func (c *recomputation) decide(f *lifecycle.Fact) verdict {
 // decideUnstopped returns what would happen if nothing stopped the deletions of a whole policy or namespace, and if the object waited for
 // nothing. The first reason that applies decides.
 func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
+	v := c.decideAnytime(f)
+	if v.Action == Delete && v.waits == "" && c.outsideWindow(f.Namespace) {
+		v.waits = "OutsideWindow"
+	}
+	return v
+}
+
+// decideAnytime is decideUnstopped without windows.
+func (c *recomputation) decideAnytime(f *lifecycle.Fact) verdict {
 	if v, changes := c.changeOfDeadline(f); changes {
 		return v
 	}

@@ -200,6 +200,12 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 		if rapid.Bool().Draw(t, "total") {
 			g.HoldAbove.Total = new(pick(t, drawnTotals...))
 		}
+		if rapid.Bool().Draw(t, "percent") {
+			*g.HoldAbove = gc.HoldAbove{Objects: new(int64(100)), Percent: new(pick[int64](t, 10, 1, 50, 100)), Total: new(int64(100))}
+		}
+	}
+	if rarely(t, 4) {
+		g.Windows = drawWindows(t)
 	}
 	if rarely(t, 3) {
 		g.MaxDeletionsPerMinute = new(pick[int64](t, 60, 1, 6000))
@@ -218,6 +224,22 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 		g.Ceilings = []gc.Ceiling{{Resources: []string{DrawnWorkflows}, MaxObjects: ceiling()}}
 	}
 	return g
+}
+
+// drawWindows draws windows that open or close within hours of CaseNow, which is a Sunday at noon in UTC, rarely ones that cannot be read.
+func drawWindows(t *rapid.T) []gc.Window {
+	all := some(t, []gc.Window{
+		{Schedule: "0 * * * *", Duration: "30m"},
+		{Schedule: "*/10 * * * *", Duration: "1m"},
+		{Schedule: "5,15 12-13 * * 0", Duration: "10m"},
+		{Schedule: "30 13 * * *", Duration: "1h", TimeZone: new("Europe/Berlin")},
+		{Schedule: "* * * * *", Duration: "1h"},
+		{Schedule: "0 0 1 1 *", Duration: "1h"},
+	})
+	if rarely(t, 60) {
+		all = append(all, gc.Window{Schedule: "hourly", Duration: "1h"})
+	}
+	return all
 }
 
 func drawSelector(t *rapid.T) *metav1.LabelSelector {

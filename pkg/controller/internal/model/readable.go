@@ -5,6 +5,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +79,11 @@ func readableCapacity(c *gc.Capacity) bool {
 func readableGuardrails(g *gc.Guardrails) bool {
 	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) && readableNotice(g.MinNotice) &&
 		readableNumber(g.MaxDeletionsPerMinute, 1, gc.MaxNumber) &&
-		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber)) &&
+		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber) &&
+			readableNumber(g.HoldAbove.Percent, 1, 100)) &&
+		all(g.Windows, func(w gc.Window) bool {
+			return len(strings.Fields(w.Schedule)) == 5 && readableDeadline(&w.Duration) && duration(w.Duration) <= gc.MaxWindow
+		}) &&
 		all(g.Ceilings, func(c gc.Ceiling) bool {
 			return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource) &&
 				all(c.Resources, finishes)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,8 @@ type Batch struct {
 	// status did not count them. It matters only if the changes are unseen.
 	Unreported int
 	Limits     Limits
+	// Shares are the objects by their rules, without those whose deadline changes; empty if no limit depends on them.
+	Shares []Share
 	// Recent counts the objects that earlier changes of the namespace made due.
 	Recent *Window
 }
@@ -43,6 +46,7 @@ type assessed struct {
 	shown       Change // the change that messages name
 	overObjects *Limit // of the namespace
 	overTotal   *Limit // of all namespaces
+	overShare   *excess
 }
 
 // Assess returns for each batch the hold under which its objects must wait; nil if none of them needs an approval. A batch must wait if it
@@ -57,10 +61,11 @@ func Assess(batches []*Batch, recent Recent, now time.Time) []*Hold {
 	sumTotal(all, recent, now)
 	sumObjects(all, now)
 	sumUnseen(all)
+	sumShares(all, now)
 	out := make([]*Hold, len(all))
 	for i, b := range all {
 		h, approved := b.hold(now)
-		switch tooMany := b.limit() != nil; {
+		switch tooMany := b.exceeds() != nil; {
 		case tooMany && !approved:
 			out[i] = &h
 		case !tooMany && !b.shown.Unseen:
@@ -84,18 +89,20 @@ func (b *assessed) hold(now time.Time) (Hold, bool) {
 		id, approved = b.Approvals.holdID(b.Policy, b.Namespace, b.Changes.join())
 	}
 	h.ID = id
-	if l := b.limit(); l != nil {
-		h.Why = fmt.Sprintf("%s made more objects due at once than %s allows (%d%s)", c.Text, l, l.max, b.within())
+	if l := b.exceeds(); l != nil {
+		h.Why = fmt.Sprintf("%s made more objects due at once than %s allows (%s%s)", c.Text, l, l.allows, b.within())
 	}
 	return h, approved
 }
 
-// limit returns the exceeded limit that messages name; nil if none is exceeded.
-func (b *assessed) limit() *Limit {
-	if b.overTotal != nil {
-		return b.overTotal
+// exceeds returns the exceeded limit that messages name; nil if none is exceeded.
+func (b *assessed) exceeds() *excess {
+	for _, l := range []*Limit{b.overTotal, b.overObjects} {
+		if l != nil {
+			return &excess{l, strconv.Itoa(l.max)}
+		}
 	}
-	return b.overObjects
+	return b.overShare
 }
 
 // within says how long changes count together. Unseen changes are compared with the last status instead.
@@ -115,6 +122,9 @@ func (b *assessed) wide() int {
 // count adds the batch to the windows, so that it counts together with later changes.
 func (b *assessed) count(recent Recent, now time.Time) {
 	b.Recent.Add(b.Objects, b.Limits.Objects.remembers(b.UIDs), now)
+	for i := range b.Shares {
+		b.Shares[i].Recent.Add(b.Shares[i].Objects, b.Shares[i].UIDs, now)
+	}
 	for uid := range b.reach() {
 		if recent[uid] == nil {
 			recent[uid] = &Window{}

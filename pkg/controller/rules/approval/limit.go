@@ -25,13 +25,15 @@ type Limit struct {
 // reaches. A negative number means no limit.
 type Defaults struct{ Objects, Total int }
 
-// Limits apply in one namespace; see Defaults.
-type Limits struct{ Objects, Total Limit }
+// Limits apply in one namespace; see Defaults. Percent limits what share of the candidates of a rule changes may make due, and only a cluster
+// policy can set it.
+type Limits struct{ Objects, Percent, Total Limit }
 
 // LimitsOf returns the limits that cluster policies set for a namespace, or the defaults where none does.
 func LimitsOf(set policy.HoldAbove, defaults Defaults) Limits {
 	return Limits{
 		Objects: limit(set.Objects, defaults.Objects, Limit{policy: set.ObjectsOf, field: "objects", flag: "--default-hold-above"}),
+		Percent: limit(set.Percent, -1, Limit{policy: set.PercentOf, field: "percent"}),
 		Total:   limit(set.Total, defaults.Total, Limit{policy: set.TotalOf, field: "total", flag: "--default-hold-above-total"}),
 	}
 }

@@ -102,6 +102,20 @@ func (w *Window) Sum(now time.Time) int {
 	return n
 }
 
+// gone returns how many objects count at now and were forgotten, because they are gone.
+func (w *Window) gone(now time.Time) int {
+	n := w.Sum(now)
+	if n == 0 {
+		return 0
+	}
+	for _, at := range w.Counted {
+		if recent(at, now) {
+			n--
+		}
+	}
+	return n
+}
+
 // Clone returns a copy that shares nothing with the window.
 func (w *Window) Clone() Window { return Window{slices.Clone(w.Counts), maps.Clone(w.Counted)} }
 

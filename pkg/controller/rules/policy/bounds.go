@@ -26,19 +26,23 @@ type Bounds struct {
 }
 
 // HoldAbove is how many objects one change may make due at once in one namespace (Objects), and in all namespaces that it reaches
-// (Total). A negative number means that no cluster policy sets the limit. ObjectsOf and TotalOf name the cluster policies that do.
+// (Total), and what share of the objects of a rule in one namespace (Percent). A negative number means that no cluster policy sets the
+// limit. ObjectsOf, PercentOf and TotalOf name the cluster policies that do.
 type HoldAbove struct {
-	Objects, Total     int
-	ObjectsOf, TotalOf string
+	Objects, Percent, Total       int
+	ObjectsOf, PercentOf, TotalOf string
 }
 
 // NoHoldAbove sets no limit.
-var NoHoldAbove = HoldAbove{Objects: -1, Total: -1}
+var NoHoldAbove = HoldAbove{Objects: -1, Percent: -1, Total: -1}
 
 // Stricter returns the smaller limits of both.
 func (h HoldAbove) Stricter(o HoldAbove) HoldAbove {
 	if stricter(h.Objects, o.Objects) != h.Objects {
 		h.Objects, h.ObjectsOf = o.Objects, o.ObjectsOf
+	}
+	if stricter(h.Percent, o.Percent) != h.Percent {
+		h.Percent, h.PercentOf = o.Percent, o.PercentOf
 	}
 	if stricter(h.Total, o.Total) != h.Total {
 		h.Total, h.TotalOf = o.Total, o.TotalOf
@@ -58,7 +62,9 @@ func BoundsOf(policies []*Policy) Bounds {
 		}
 		b := &p.Cluster.bounds
 		out.PerMinute = min(out.PerMinute, b.PerMinute)
-		out.HoldAbove = out.HoldAbove.Stricter(HoldAbove{b.HoldAbove.Objects, b.HoldAbove.Total, p.Name, p.Name})
+		h := b.HoldAbove
+		h.ObjectsOf, h.PercentOf, h.TotalOf = p.Name, p.Name, p.Name
+		out.HoldAbove = out.HoldAbove.Stricter(h)
 		if b.minTTL > out.minTTL {
 			out.minTTL, out.minTTLPolicy = b.minTTL, p.Name
 		}

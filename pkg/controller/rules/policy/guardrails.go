@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/windows"
 )
 
 func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
@@ -31,17 +32,19 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 		}
 	}
 	c.bounds.forbidNever = g.AllowNever != nil && !*g.AllowNever
-	count := func(field string, n *int64, least int64, to *int) {
+	count := func(field string, n *int64, least, most int64, to *int) {
 		if n != nil {
 			var err error
-			*to, err = inRange(field, *n, least, gc.MaxNumber)
+			*to, err = inRange(field, *n, least, most)
 			errs = append(errs, err)
 		}
 	}
-	count("maxDeletionsPerMinute", g.MaxDeletionsPerMinute, 1, &c.bounds.PerMinute)
+	count("maxDeletionsPerMinute", g.MaxDeletionsPerMinute, 1, gc.MaxNumber, &c.bounds.PerMinute)
+	errs = append(errs, c.compileWindows(g.Windows)...)
 	if g.HoldAbove != nil {
-		count("holdAbove.objects", g.HoldAbove.Objects, 0, &c.bounds.HoldAbove.Objects)
-		count("holdAbove.total", g.HoldAbove.Total, 0, &c.bounds.HoldAbove.Total)
+		count("holdAbove.objects", g.HoldAbove.Objects, 0, gc.MaxNumber, &c.bounds.HoldAbove.Objects)
+		count("holdAbove.percent", g.HoldAbove.Percent, 1, 100, &c.bounds.HoldAbove.Percent)
+		count("holdAbove.total", g.HoldAbove.Total, 0, gc.MaxNumber, &c.bounds.HoldAbove.Total)
 	}
 	return errors.Join(append(errs, c.compileCeilings(g)...)...)
 }
@@ -65,4 +68,27 @@ func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 		}
 	}
 	return errs
+}
+
+func (c *Cluster) compileWindows(all []gc.Window) (errs []error) {
+	for i := range all {
+		w, err := windows.Compile(&all[i])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("windows[%d].%w", i, err))
+		}
+		c.windows = append(c.windows, w)
+	}
+	return errs
+}
+
+// WindowsOf returns the windows of each cluster policy that has any. Deletions start only while a window of each is open. Windows of Preview
+// policies have no effect.
+func WindowsOf(policies []*Policy) []windows.Set {
+	var out []windows.Set
+	for _, p := range policies {
+		if !p.Preview && len(p.Cluster.windows) > 0 {
+			out = append(out, windows.Set{Policy: p.Name, Windows: p.Cluster.windows})
+		}
+	}
+	return out
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/windows"
 )
 
 // Policy is a compiled CleanupPolicy or ClusterCleanupPolicy.
@@ -44,6 +45,7 @@ type Cluster struct {
 	// Ceilings has the largest number of objects by resource.
 	Ceilings map[string]int
 	bounds   Bounds
+	windows  []windows.Window
 }
 
 // Rule is one rule of a policy, or its defaults.
@@ -173,7 +175,7 @@ func (p *Policy) Counts() bool {
 
 // DoesNothing reports whether the policy has no rules, no defaults and no guardrails.
 func (p *Policy) DoesNothing() bool {
-	bounds := p.Cluster != nil && (p.Cluster.SuspendAll || len(p.Cluster.Ceilings) > 0 || p.Cluster.bounds != NoBounds)
+	bounds := p.Cluster != nil && (p.Cluster.SuspendAll || len(p.Cluster.Ceilings)+len(p.Cluster.windows) > 0 || p.Cluster.bounds != NoBounds)
 	return p.defaults == nil && len(p.rules) == 0 && !bounds
 }
 

@@ -39,6 +39,7 @@ const (
 	ReasonNotArchived             Reason = "NotArchived"
 	ReasonNoticePending           Reason = "NoticePending"
 	ReasonNotified                Reason = "Notified"
+	ReasonOutsideWindow           Reason = "OutsideWindow"
 	ReasonPolicyUnreadable        Reason = gc.ReasonUnreadable
 	ReasonSuspended               Reason = "Suspended"
 	ReasonHeld                    Reason = "Held"
@@ -96,6 +97,7 @@ var described = []struct {
 	{ReasonNotArchived, "Nobody has archived it in time"},
 	{ReasonNoticePending, "Notice of its deletion is not complete"},
 	{ReasonNotified, "Notice of its deletion was given, and is not over"},
+	{ReasonOutsideWindow, "It waits for a time in which deletions may start"},
 	{ReasonPolicyUnreadable, "A policy cannot be read"},
 	{ReasonSuspended, "Deletions are suspended"},
 	{ReasonHeld, "A change made too many objects due at once, and waits for approval"},

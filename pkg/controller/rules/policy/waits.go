@@ -95,9 +95,10 @@ type Waiting struct {
 	rule   *Rule
 }
 
-// IsWait reports whether a decision with this reason keeps an object only because of a wait: it waits to be archived, or for its notice.
+// IsWait reports whether a decision with this reason keeps an object only because of a wait: it waits to be archived, for its notice, or for
+// a window.
 func IsWait(reason Reason) bool {
-	return slices.Contains([]Reason{ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified}, reason)
+	return slices.Contains([]Reason{ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified, ReasonOutsideWindow}, reason)
 }
 
 // ChangesAt returns when time changes what the wait does; zero if it does not.

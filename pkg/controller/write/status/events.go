@@ -244,9 +244,9 @@ func (c *correlator) dueWarnings(r *report.Report, now time.Time) (out []event, 
 }
 
 // kindOf returns the type of an event about objects that cannot be deleted. That they wait to be archived is what the author of the rule
-// wants.
+// wants, and that they wait for a window what the author of the window wants.
 func kindOf(reason policy.Reason) string {
-	if reason == policy.ReasonWaitingForArchive {
+	if reason == policy.ReasonWaitingForArchive || reason == policy.ReasonOutsideWindow {
 		return corev1.EventTypeNormal
 	}
 	return corev1.EventTypeWarning
