@@ -59,6 +59,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gcv1alpha1.ResourceLifecycleStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WaitFor"):
 		return &gcv1alpha1.WaitForApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Window"):
+		return &gcv1alpha1.WindowApplyConfiguration{}
 
 	}
 	return nil

@@ -68,6 +68,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ReviewedObject{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref),
 		v1alpha1.ReviewedRule{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref),
 		v1alpha1.WaitFor{}.OpenAPIModelName():                  schema_pkg_apis_gc_v1alpha1_WaitFor(ref),
+		v1alpha1.Window{}.OpenAPIModelName():                   schema_pkg_apis_gc_v1alpha1_Window(ref),
 		resource.Quantity{}.OpenAPIModelName():                 schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -2277,6 +2278,24 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 							Ref:         ref(v1alpha1.HoldAbove{}.OpenAPIModelName()),
 						},
 					},
+					"windows": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "windows are when Winnow may start to delete in the selected namespaces, by any policy or ceiling. Outside of all of them, objects that are due are held (OutsideWindow), and go when the next window opens. If several cluster policies with windows select a namespace, Winnow deletes only while a window of each is open. Deadlines (activeDeadline) are set at any time. If unset, Winnow deletes at any time.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Window{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"ceilings": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -2299,7 +2318,7 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Ceiling{}.OpenAPIModelName(), v1alpha1.HoldAbove{}.OpenAPIModelName()},
+			v1alpha1.Ceiling{}.OpenAPIModelName(), v1alpha1.HoldAbove{}.OpenAPIModelName(), v1alpha1.Window{}.OpenAPIModelName()},
 	}
 }
 
@@ -2307,7 +2326,7 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HoldAbove is how many objects one change can make due at once. Set objects, total or both.",
+				Description: "HoldAbove is how many objects one change can make due at once. Set at least one of the fields. A change that exceeds any of them waits for approval.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"objects": {
@@ -2315,6 +2334,15 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 							Description: "objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for approval.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](2.147483647e+09),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"percent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "percent is how much of what a rule of a policy matches in one namespace, in percent, one change can make due at once. It applies if the rule decides for at least 20 objects there. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such limit.",
+							Minimum:     ptr.To[float64](1),
+							Maximum:     ptr.To[float64](100),
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3086,6 +3114,49 @@ func schema_pkg_apis_gc_v1alpha1_WaitFor(ref common.ReferenceCallback) common.Op
 					},
 				},
 				Required: []string{"expression", "atMost"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_Window(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Window is a time in which Winnow may start to delete.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"schedule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedule says when the window opens, in the syntax of a CronJob: minute, hour, day of the month, month and day of the week, for example \"0 22 * * 1-5\", or @daily and its like. It cannot set a time zone; timeZone does. At a time that the clocks skip in spring, no window opens. At one that they repeat in autumn, it opens twice.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](256),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"duration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "duration is how long the window stays open, at least one second and at most 31 days, for example \"6h\". It may be longer than the time until the schedule opens the window again; the window then stays open.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"timeZone": {
+						SchemaProps: spec.SchemaProps{
+							Description: "timeZone is the time zone of the schedule, by its name in the IANA database, for example \"Europe/Berlin\". If unset, UTC.",
+							MaxLength:   ptr.To[int64](64),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"schedule", "duration"},
 			},
 		},
 	}

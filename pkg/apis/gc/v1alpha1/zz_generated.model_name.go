@@ -242,3 +242,8 @@ func (in ReviewedRule) OpenAPIModelName() string {
 func (in WaitFor) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.WaitFor"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Window) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.Window"
+}

@@ -2499,6 +2499,42 @@ func Validate_Guardrails(
 		errs = append(errs, fn(fldPath.Child("holdAbove"), obj.HoldAbove, oldVal, oldObj != nil)...)
 	}
 
+	{ // field Guardrails.Windows
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []Window,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 16).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_Window); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Guardrails) []Window {
+				return oldObj.Windows
+			})
+		errs = append(errs, fn(fldPath.Child("windows"), obj.Windows, oldVal, oldObj != nil)...)
+	}
+
 	{ // field Guardrails.Ceilings
 		fn := func(
 			fldPath *field.Path,
@@ -2576,6 +2612,40 @@ func Validate_HoldAbove(
 				return oldObj.Objects
 			})
 		errs = append(errs, fn(fldPath.Child("objects"), obj.Objects, oldVal, oldObj != nil)...)
+	}
+
+	{ // field HoldAbove.Percent
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 100); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 1); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *HoldAbove) *int64 {
+				return oldObj.Percent
+			})
+		errs = append(errs, fn(fldPath.Child("percent"), obj.Percent, oldVal, oldObj != nil)...)
 	}
 
 	{ // field HoldAbove.Total
@@ -3614,6 +3684,110 @@ func Validate_WaitTimeoutPolicy(
 
 	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForWaitTimeoutPolicy, nil); len(e) != 0 {
 		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
+// Validate_Window validates an instance of Window according
+// to declarative validation rules in the API schema.
+func Validate_Window(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *Window) (errs field.ErrorList) {
+
+	{ // field Window.Schedule
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 256); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Window) *string {
+				return &oldObj.Schedule
+			})
+		errs = append(errs, fn(fldPath.Child("schedule"), &obj.Schedule, oldVal, oldObj != nil)...)
+	}
+
+	{ // field Window.Duration
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Window) *TTL {
+				return &oldObj.Duration
+			})
+		errs = append(errs, fn(fldPath.Child("duration"), &obj.Duration, oldVal, oldObj != nil)...)
+	}
+
+	{ // field Window.TimeZone
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 64); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Window) *string {
+				return oldObj.TimeZone
+			})
+		errs = append(errs, fn(fldPath.Child("timeZone"), obj.TimeZone, oldVal, oldObj != nil)...)
 	}
 
 	return errs

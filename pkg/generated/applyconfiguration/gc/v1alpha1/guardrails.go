@@ -39,6 +39,10 @@ type GuardrailsApplyConfiguration struct {
 	// label of a namespace, or a quota. Changes of the last ten minutes count together. Above the limit, the policy that
 	// would delete the objects waits for approval; see status.holds.
 	HoldAbove *HoldAboveApplyConfiguration `json:"holdAbove,omitempty"`
+	// windows are when Winnow may start to delete in the selected namespaces, by any policy or ceiling. Outside of all of them, objects that
+	// are due are held (OutsideWindow), and go when the next window opens. If several cluster policies with windows select a namespace, Winnow
+	// deletes only while a window of each is open. Deadlines (activeDeadline) are set at any time. If unset, Winnow deletes at any time.
+	Windows []WindowApplyConfiguration `json:"windows,omitempty"`
 	// ceilings limit how many finished objects all selected namespaces keep together, whichever policy decides for them.
 	// Each namespace gets a max-min fair share, so a namespace that keeps less than its share loses nothing to the others.
 	Ceilings []CeilingApplyConfiguration `json:"ceilings,omitempty"`
@@ -111,6 +115,19 @@ func (b *GuardrailsApplyConfiguration) WithMaxDeletionsPerMinute(value int64) *G
 // If called multiple times, the HoldAbove field is set to the value of the last call.
 func (b *GuardrailsApplyConfiguration) WithHoldAbove(value *HoldAboveApplyConfiguration) *GuardrailsApplyConfiguration {
 	b.HoldAbove = value
+	return b
+}
+
+// WithWindows adds the given value to the Windows field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Windows field.
+func (b *GuardrailsApplyConfiguration) WithWindows(values ...*WindowApplyConfiguration) *GuardrailsApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithWindows")
+		}
+		b.Windows = append(b.Windows, *values[i])
+	}
 	return b
 }
 

@@ -8,11 +8,16 @@ package v1alpha1
 // HoldAboveApplyConfiguration represents a declarative configuration of the HoldAbove type for use
 // with apply.
 //
-// HoldAbove is how many objects one change can make due at once. Set objects, total or both.
+// HoldAbove is how many objects one change can make due at once. Set at least one of the fields. A change that exceeds any of them waits for
+// approval.
 type HoldAboveApplyConfiguration struct {
 	// objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for
 	// approval.
 	Objects *int64 `json:"objects,omitempty"`
+	// percent is how much of what a rule of a policy matches in one namespace, in percent, one change can make due at once. It applies if the
+	// rule decides for at least 20 objects there. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such
+	// limit.
+	Percent *int64 `json:"percent,omitempty"`
 	// total is how many objects one change can make due at once in all namespaces that it affects. A change that makes more
 	// due waits for approval.
 	Total *int64 `json:"total,omitempty"`
@@ -29,6 +34,14 @@ func HoldAbove() *HoldAboveApplyConfiguration {
 // If called multiple times, the Objects field is set to the value of the last call.
 func (b *HoldAboveApplyConfiguration) WithObjects(value int64) *HoldAboveApplyConfiguration {
 	b.Objects = &value
+	return b
+}
+
+// WithPercent sets the Percent field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Percent field is set to the value of the last call.
+func (b *HoldAboveApplyConfiguration) WithPercent(value int64) *HoldAboveApplyConfiguration {
+	b.Percent = &value
 	return b
 }
 
