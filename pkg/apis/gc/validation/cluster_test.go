@@ -111,6 +111,44 @@ func TestInvalidClusterPolicy(t *testing.T) {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.HoldAbove = &gc.HoldAbove{} },
 			"spec.guardrails.holdAbove", field.ErrorTypeRequired, "for example 1000",
 		},
+		"a window without a schedule": {
+			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Windows = []gc.Window{{Duration: "6h"}} },
+			"spec.guardrails.windows[0].schedule", field.ErrorTypeRequired, `set when the window opens; for example "0 22 * * 1-5"`,
+		},
+		"a window with a bad schedule": {
+			func(s *gc.ClusterCleanupPolicySpec) {
+				s.Guardrails.Windows = []gc.Window{{Schedule: "@daily", Duration: "6h"}, {Schedule: "at night", Duration: "6h"}}
+			},
+			"spec.guardrails.windows[1].schedule", field.ErrorTypeInvalid, `expected exactly 5 fields, found 2: [at night]; for example`,
+		},
+		"a window with a time zone in its schedule": {
+			func(s *gc.ClusterCleanupPolicySpec) {
+				s.Guardrails.Windows = []gc.Window{{Schedule: "TZ=Europe/Berlin 0 22 * * *", Duration: "6h"}}
+			},
+			"spec.guardrails.windows[0].schedule", field.ErrorTypeInvalid, "must not have TZ or CRON_TZ; set timeZone",
+		},
+		"a window without a duration": {
+			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Windows = []gc.Window{{Schedule: "@daily"}} },
+			"spec.guardrails.windows[0].duration", field.ErrorTypeRequired, `set how long the window stays open; use for example "6h"`,
+		},
+		"a window of no time": {
+			func(s *gc.ClusterCleanupPolicySpec) {
+				s.Guardrails.Windows = []gc.Window{{Schedule: "@daily", Duration: "0s"}}
+			},
+			"spec.guardrails.windows[0].duration", field.ErrorTypeInvalid, "must be at least 1s; use for example",
+		},
+		"a window that is too long": {
+			func(s *gc.ClusterCleanupPolicySpec) {
+				s.Guardrails.Windows = []gc.Window{{Schedule: "@daily", Duration: "5w"}}
+			},
+			"spec.guardrails.windows[0].duration", field.ErrorTypeInvalid, "must be at most 31d",
+		},
+		"a window in an unknown time zone": {
+			func(s *gc.ClusterCleanupPolicySpec) {
+				s.Guardrails.Windows = []gc.Window{{Schedule: "@daily", Duration: "6h", TimeZone: new("CEST")}}
+			},
+			"spec.guardrails.windows[0].timeZone", field.ErrorTypeInvalid, `unknown time zone CEST; use for example "Europe/Berlin"`,
+		},
 		"ceiling without number": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[1].MaxObjects = nil },
 			"spec.guardrails.ceilings[1].maxObjects", field.ErrorTypeRequired, "for example 12500",

@@ -123,6 +123,14 @@ func TestClusterWarnings(t *testing.T) {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.MinTTL, s.Guardrails.MaxTTL = nil, ttl("10s") }},
 			[]string{"spec.guardrails.maxTTL: 10s is under a minute"},
 		},
+		"a window that never opens": {
+			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) {
+				s.Guardrails.Windows = []gc.Window{
+					{Schedule: "0 0 29 2 *", Duration: "6h"}, {Schedule: "0 0 31 4,6 *", Duration: "6h", TimeZone: new("Europe/Berlin")},
+				}
+			}},
+			[]string{`spec.guardrails.windows[1].schedule: "0 0 31 4,6 *" names no day that exists, so this window never opens`},
+		},
 		"no finished Pods": {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) {
 				s.Guardrails.MinTTL, s.Guardrails.Ceilings[0].MaxObjects = nil, number(0)
