@@ -192,10 +192,17 @@ func At(all []Set, at time.Time) State {
 	return out
 }
 
-// stays is around, and looks further for when the set closes, because one window may follow another.
+// stays is around, and looks further for when the set opened and closes, because one window may follow another.
 func (s *Set) stays(at time.Time) (since, until time.Time) {
 	if since, until = s.around(at); since.IsZero() {
 		return since, until
+	}
+	for range steps {
+		before, _ := s.around(since.Add(-1))
+		if before.IsZero() {
+			break
+		}
+		since = before
 	}
 	for range steps {
 		_, next := s.around(until)

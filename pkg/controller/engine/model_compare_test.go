@@ -101,7 +101,11 @@ func (e *simulation) paced(namespace string, n int) int {
 func (e *simulation) resetPaces(all bool) {
 	for _, name := range model.DrawnNamespaces {
 		perMinute, _ := e.MaxDeletionsPerMinute(name)
-		if ns, known := e.Namespaces[name]; !known || ns.Protected || gc.Protects(ns.Labels) {
+		ns, known := e.Namespaces[name]
+		if !known && !all && e.leader.Namespaces[name] != nil {
+			continue // A removed namespace keeps its pace, as it keeps its guardrails.
+		}
+		if !known || ns.Protected || gc.Protects(ns.Labels) {
 			perMinute = 0
 		}
 		if p := e.paces[name]; all || p == nil || p.perMinute != perMinute {

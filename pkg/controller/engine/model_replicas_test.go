@@ -154,7 +154,7 @@ func limitsOf(ns *memory.Namespace) simLimits {
 		return &n
 	}
 	above := ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
-	return simLimits{known(above.Objects), known(above.Total)}
+	return simLimits{known(above.Objects), known(above.Total), known(above.Percent)}
 }
 
 // writeStatus writes the status of all policies, as a leader does now and then.

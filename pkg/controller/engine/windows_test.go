@@ -153,6 +153,16 @@ func TestWidenedWindowsAreAssessed(t *testing.T) {
 			p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "other"}
 			w.clusterPolicy(p)
 		},
+		"by a label of the namespace": func(w *world) {
+			p := windowsPolicy(2, nights)
+			p.Spec.NamespaceSelector.MatchLabels = map[string]string{"tier": "prod"}
+			w.namespace(testbuilders.Home, "tier", "prod")
+			w.clusterPolicy(p)
+			w.confirmFresh()
+			w.takes()
+			w.noHolds("p")
+			w.namespace(testbuilders.Home, "tier", "dev")
+		},
 		"widened before it could be assessed": func(w *world) {
 			w.CronJobsListed = false
 			w.clusterPolicy(windowsPolicy(2, nights, noons))
@@ -231,8 +241,8 @@ func TestAPreviewWaitsForWindows(t *testing.T) {
 	previewed(policy.Hold, policy.ReasonOutsideWindow)
 }
 
-// TestWindowsAreForgotten: nothing happens any more in a namespace that is forgotten.
-func TestWindowsAreForgotten(t *testing.T) {
+// TestNothingHappensWithoutWindows: nothing must happen at a time any more when windows are removed.
+func TestNothingHappensWithoutWindows(t *testing.T) {
 	w := windowWorld(t, windowsPolicy(1, nights), "a")
 	w.clusterPolicy(windowsPolicy(2))
 	if _, ok := w.Windows.Next(); ok {

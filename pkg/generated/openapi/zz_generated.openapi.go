@@ -1173,7 +1173,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"waiting": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose notice is not over.",
+							Description: "waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose notice is not over, or that wait for a window.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

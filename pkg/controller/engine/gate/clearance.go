@@ -59,7 +59,7 @@ func waitEnded(rec *memory.Record, d policy.Decision) bool {
 
 // widened reports whether a record may be deleted now because a change that is not assessed yet has widened the windows.
 func widened(rec *memory.Record, d policy.Decision) bool {
-	return rec.NS.Window.Widened && d.Action == policy.Delete
+	return len(rec.NS.Changes) > 0 && rec.NS.Window.Widened && d.Action == policy.Delete && !d.Waits()
 }
 
 // tryToClear clears a due record unless a change has to be assessed first. p decides d, which replaces before.

@@ -72,7 +72,8 @@ func (m *Memory) UnmarkPending(ns *Namespace) {
 // ClearChanges forgets the changes of a namespace.
 func (m *Memory) ClearChanges(ns *Namespace) {
 	m.UnmarkPending(ns)
-	ns.Changes, ns.FormerCeilings, ns.FormerWindows, ns.Window.Widened = nil, nil, nil, false
+	ns.Changes, ns.FormerCeilings = nil, nil
+	ns.FormerWindows, ns.Window.Widened = nil, false
 }
 
 // Changed says that people have changed something in some namespaces.

@@ -16,7 +16,7 @@ import (
 // the windows change.
 type Window struct {
 	windows.State
-	// Widened says that deletions may start, and that they could not without the changes that are not assessed yet.
+	// Widened says that deletions may start, and that they could not before the changes that are not assessed yet, if there are any.
 	Widened bool
 
 	index int // see HeapIndex
@@ -40,7 +40,7 @@ func (ns *Namespace) SetHeapIndex(i int) { ns.Window.index = i }
 func (m *Memory) UpdateWindow(ns *Namespace, now time.Time) {
 	w := &ns.Window
 	w.State = windows.At(ns.Windows, now)
-	w.Widened = len(ns.Changes) > 0 && !w.Closed && windows.At(ns.FormerWindows, now).Closed
+	w.Widened = !w.Closed && windows.At(ns.FormerWindows, now).Closed
 	if w.Until.IsZero() {
 		m.Windows.Remove(ns)
 	} else {
@@ -60,6 +60,7 @@ func (m *Memory) ExpireWindows(now time.Time) {
 func (m *Memory) RefreshWindow(ns *Namespace, now time.Time) {
 	m.UpdateWindow(ns, now)
 	m.TouchHolds([]*Namespace{ns})
+	m.Touched.Resumable = true // Take may find a window closed, and leave its namespace until it is settled.
 }
 
 // WindowDetail says in messages whose windows are closed, and when deletions may start next; zero if no time is known.

@@ -42,10 +42,11 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 	}
 	s.UnmarkPending(ns) // Under the former ceilings.
 	ns.FormerCeilings, ns.FormerHoldAbove = formerCeilings.UnsortedList(), ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
-	formerUnused := ns.Unused
-	if len(ns.Changes) > 0 { // They must not avoid windows by removing them.
-		ns.FormerWindows = append(ns.FormerWindows, ns.Windows...)
+	if len(ns.Changes) == 0 {
+		ns.FormerWindows = nil
 	}
+	ns.FormerWindows = append(ns.FormerWindows, ns.Windows...)
+	formerUnused := ns.Unused
 	ns.Derived = d
 	s.UpdateWindow(ns, now)
 	if len(ns.Changes) > 0 {
