@@ -2340,7 +2340,7 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 					},
 					"percent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "percent is how much of what a rule of a policy matches in one namespace, in percent, one change can make due at once. It applies if the rule decides for at least 20 objects there. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such limit.",
+							Description: "percent is how large a share of the candidates that one rule decides for in one namespace a change can make due at once, in percent. It applies to rules that decide for at least 20 candidates there. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such limit.",
 							Minimum:     ptr.To[float64](1),
 							Maximum:     ptr.To[float64](100),
 							Type:        []string{"integer"},
