@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -170,5 +171,26 @@ func TestSuspendAllInPreview(t *testing.T) {
 	})
 	expectDeletions(t, ns)
 	g.change(t, `{"guardrails":{"suspendAll":false}}`)
+	expectDeletions(t, ns, allBut(0, "p/default", all)...)
+}
+
+// TestWindows: outside of windows nothing is deleted, and a change that removes them lets everything go. The window that is closed opens on
+// the day before yesterday of each month.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns := g.namespace(t)
+	day := time.Now().UTC().AddDate(0, 0, -2).Day()
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Mode: v1alpha1.ModeEnforce, Guardrails: &v1alpha1.Guardrails{
+		Windows: []v1alpha1.Window{{Schedule: fmt.Sprintf("0 0 %d * *", day), Duration: "1h"}},
+	}})
+	all := finishedJobs(t, ns, 3)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, "Ready")
+		return s.Held == 3 && s.Waiting == 3 && c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "OutsideWindow")
+	})
+	expectDeletions(t, ns)
+	g.change(t, `{"guardrails":{"windows":[{"schedule":"* * * * *","duration":"1h"}]}}`)
 	expectDeletions(t, ns, allBut(0, "p/default", all)...)
 }

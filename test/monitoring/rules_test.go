@@ -122,6 +122,11 @@ func TestAlerts(t *testing.T) {
 				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="Notified"}`, "2x400"),
 			after: 6 * time.Hour,
 		},
+		"objects wait for a window": {
+			series: minutes("winnow_leading", "1x400") +
+				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="OutsideWindow"}`, "2x400"),
+			after: 6 * time.Hour,
+		},
 		"notices cannot be given": {
 			series: minutes("winnow_leading", "1x400") +
 				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="NoticePending"}`, "2x400"),

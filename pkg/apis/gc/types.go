@@ -215,12 +215,12 @@ type Window struct {
 
 // HoldAbove is how many objects one change can make due at once, in one namespace and in all namespaces that it affects; nil is unset.
 //
-// Percent is the share of what a rule matches in a namespace, in percent. It applies if that is at least PercentFrom objects.
+// Percent is the share of the candidates that a rule decides for in a namespace. It applies if these are at least PercentFrom.
 type HoldAbove struct {
 	Objects, Percent, Total *int64
 }
 
-// PercentFrom is how many objects a rule must match in a namespace for HoldAbove.Percent to apply.
+// PercentFrom is how many candidates a rule must decide for in a namespace for HoldAbove.Percent to apply.
 const PercentFrom = 20
 
 // Ceiling limits how many finished objects of each of its resources all selected namespaces keep together. Each namespace gets its

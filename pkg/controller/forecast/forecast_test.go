@@ -188,6 +188,20 @@ func waiting(name string) *testbuilders.PolicyBuilder {
 	return testbuilders.Policy(name).Rules(testbuilders.Rule("r", "1h").WaitFor("object.metadata.name == ''", "7d", ""))
 }
 
+// windowed is a cluster policy with windows that open at night.
+func windowed() *gc.ClusterCleanupPolicy {
+	return clusterPolicy("windowed", func(s *gc.ClusterCleanupPolicySpec) {
+		s.Guardrails = &gc.Guardrails{Windows: []gc.Window{{Schedule: "0 22 * * *", Duration: "6h"}}}
+	})
+}
+
+// share is a cluster policy that holds changes which make more than a fifth of what a rule decides for due.
+func share() *gc.ClusterCleanupPolicy {
+	return clusterPolicy("share", func(s *gc.ClusterCleanupPolicySpec) {
+		s.Guardrails = &gc.Guardrails{HoldAbove: &gc.HoldAbove{Percent: new(int64(20))}}
+	})
+}
+
 var hour = gc.TTL("1h")
 
 func TestForecast(t *testing.T) {
@@ -231,6 +245,25 @@ func TestForecast(t *testing.T) {
 		"created in a dry run, what is due waits": {
 			world: newWorld(jobs("team-a", 70)...), change: gc.PolicyChange{After: waiting("p").Obj(), DryRun: true},
 			want: []string{"1 Job in team-a is due, and would wait until waitFor is true"},
+		},
+		"created outside of windows": {
+			world: newWorld(jobs("team-a", 70, 80)...).with(windowed()), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
+			want: []string{"2 Jobs in team-a are due, and wait until a window in guardrails.windows opens"},
+		},
+		"windows are removed": {
+			world:  newWorld(jobs("team-a", 70, 80)...).with(ttlPolicy("p", "1h"), windowed()),
+			change: gc.PolicyChange{Before: windowed(), After: next(clusterTTL("windowed", "1d"))},
+			want:   []string{`with this change, policy "team-a/p" makes 2 Jobs in team-a due`},
+		},
+		"too large a share of a rule": {
+			world:  newWorld(jobs("team-a", append(minutesAgo(70, 5), minutesAgo(10, 15)...)...)...).with(ttlPolicy("p", "1d"), share()),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h")), DryRun: true},
+			want: []string{
+				"5 Jobs in team-a would wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p made more objects due at once than " +
+					"spec.guardrails.holdAbove.percent of clustercleanuppolicies.gc.winnow.dev/share allows " +
+					`(20 % of what rule "default" decides for in ten minutes). ` + approveJobs + "cleanuppolicies.gc.winnow.dev p -n team-a " +
+					"gc.winnow.dev/approved-hold=" + holdID("p", 2, "team-a"),
+			},
 		},
 		"created, too many would wait": {
 			world: newWorld(many...), change: gc.PolicyChange{After: waiting("p").Obj(), DryRun: true},

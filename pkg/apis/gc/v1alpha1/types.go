@@ -342,9 +342,9 @@ type HoldAbove struct {
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=2147483647
 	Objects *int64 `json:"objects,omitempty"`
-	// percent is how much of what a rule of a policy matches in one namespace, in percent, one change can make due at once. It applies if the
-	// rule decides for at least 20 objects there. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such
-	// limit.
+	// percent is how large a share of the candidates that one rule decides for in one namespace a change can make due at once, in percent. It
+	// applies to rules that decide for at least 20 candidates there. The defaults of a policy count as a rule, and ceilings do not. If
+	// unset, there is no such limit.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1

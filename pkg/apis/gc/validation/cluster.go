@@ -74,7 +74,7 @@ func validateGuardrails(g *gc.Guardrails, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Required(
 			path.Child("holdAbove"),
 			"set objects (how many objects one change may make due in a namespace, for example 1000), "+
-				"percent (how much of what a rule matches there, for example 50), or total (in all namespaces, for example 5000)",
+				"percent (which share of what a rule decides for there, for example 50), or total (in all namespaces, for example 5000)",
 		))
 	}
 	errs = append(errs, validateWindows(g.Windows, path.Child("windows"))...)
