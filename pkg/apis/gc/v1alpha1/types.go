@@ -330,8 +330,8 @@ type Window struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 }
 
-// HoldAbove is how many objects one change can make due at once. Set at least one of the fields. A change that exceeds any of them waits for
-// approval.
+// HoldAbove is how many objects one change can make due at once. Set at least one of the fields. A change that exceeds any of them waits
+// for approval.
 type HoldAbove struct {
 	// objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for
 	// approval.

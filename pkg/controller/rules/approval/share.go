@@ -38,8 +38,8 @@ type excess struct {
 	allows string
 }
 
-// sumShares finds the batches with a rule of which changes made too large a share due. Objects that recent changes made due count among those
-// that the rule decides for even when they are gone, so that many small changes exceed what one large change exceeds.
+// sumShares finds the batches with a rule of which changes made too large a share due. Objects that recent changes made due count among
+// those that the rule decides for even when they are gone, so that many small changes exceed what one large change exceeds.
 func sumShares(all []*assessed, now time.Time) {
 	for _, b := range all {
 		for i := range b.Shares {

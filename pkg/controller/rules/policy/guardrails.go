@@ -81,8 +81,8 @@ func (c *Cluster) compileWindows(all []gc.Window) (errs []error) {
 	return errs
 }
 
-// WindowsOf returns the windows of each cluster policy that has any. Deletions start only while a window of each is open. Windows of Preview
-// policies have no effect.
+// WindowsOf returns the windows of each cluster policy that has any. Deletions start only while a window of each is open. Windows of
+// Preview policies have no effect.
 func WindowsOf(policies []*Policy) []windows.Set {
 	var out []windows.Set
 	for _, p := range policies {

@@ -95,8 +95,8 @@ type Waiting struct {
 	rule   *Rule
 }
 
-// IsWait reports whether a decision with this reason keeps an object only because of a wait: it waits to be archived, for its notice, or for
-// a window.
+// IsWait reports whether a decision with this reason keeps an object only because of a wait: it waits to be archived, for its notice, or
+// for a window.
 func IsWait(reason Reason) bool {
 	return slices.Contains([]Reason{ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified, ReasonOutsideWindow}, reason)
 }
