@@ -98,7 +98,9 @@ type Waiting struct {
 // IsWait reports whether a decision with this reason keeps an object only because of a wait: it waits to be archived, for its notice, or
 // for a window.
 func IsWait(reason Reason) bool {
-	return slices.Contains([]Reason{ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified, ReasonOutsideWindow}, reason)
+	return slices.Contains([]Reason{
+		ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified, ReasonOutsideWindow,
+	}, reason)
 }
 
 // ChangesAt returns when time changes what the wait does; zero if it does not.
