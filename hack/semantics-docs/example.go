@@ -64,7 +64,7 @@ func (o *object) describe() string {
 	if o.ConfigMap == "" {
 		o.describeRun(add)
 	} else {
-		add(o.Unused == "" && !o.ReferrersUnknown, "in use")
+		add(strings.HasSuffix(o.Answer, "InUse"), "in use") // For other rules it does not matter.
 		add(o.Unused != "", "unused since %s", o.Unused)
 		add(o.ReferrersUnknown, "not known whether in use")
 	}

@@ -230,7 +230,7 @@ type Ceiling struct {
 	MaxObjects *int64
 }
 
-// Capacity limits how many finished objects to keep. Above the limit, the objects that finished first are deleted first.
+// Capacity limits how many objects to keep. Above the limit, the oldest are deleted first, by the time from which their rule counts.
 type Capacity struct {
 	// MaxObjects is how many objects of a pool to keep; exactly one of it and PercentOfQuota is set.
 	MaxObjects *int64
@@ -240,7 +240,7 @@ type Capacity struct {
 	Per CapacityPer
 	// LabelKey is the label whose value makes the pool, with CapacityPerLabel.
 	LabelKey string
-	// MinAge is how long after its finish capacity deletes no object; nil is no such time.
+	// MinAge is how long after the time from which its rule counts capacity deletes no object; nil is no such time.
 	MinAge *TTL
 }
 
@@ -315,7 +315,7 @@ func (r *CleanupRule) OnlyFinished() []string {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"outcome", r.Outcome != ""}, {"capacity", r.Capacity != nil}, {"activeDeadline", r.ActiveDeadline != nil}} {
+	}{{"outcome", r.Outcome != ""}, {"activeDeadline", r.ActiveDeadline != nil}} {
 		if f.set {
 			out = append(out, f.name)
 		}

@@ -136,3 +136,52 @@ func TestAnObjectInOneOfTwoPools(t *testing.T) {
 	w.takes("with")
 	w.decided("without", policy.Keep, policy.ReasonOutsideCapacity)
 }
+
+// TestAPoolByCreation: a rule that counts from the creation keeps the objects that were created last. A Job that runs takes the place of no
+// other, and counts once it has finished.
+func TestAPoolByCreation(t *testing.T) {
+	rule := func() *testbuilders.RuleBuilder {
+		return testbuilders.Rule("few", "").WithoutTTL().For(gc.ResourceJobs).Labelled("app", "x").Keeping(1)
+	}
+	created := func(name string, ago time.Duration) *testbuilders.JobBuilder {
+		return testbuilders.Job(name).Label("app", "x").Created(testbuilders.Now.Add(-ago))
+	}
+	running := created("new", time.Hour)
+	w := newWorld(t, testbuilders.Policy("p").Rules(rule().AfterCreated()))
+	w.upsert(
+		created("old", 3*time.Hour).Complete(w.now.Add(-time.Minute)).Fact(),
+		created("middle", 2*time.Hour).Complete(w.now.Add(-90*time.Minute)).Fact(), running.Fact(),
+	)
+	w.decided("old", policy.Delete, policy.ReasonOverCapacity)
+	w.decided("middle", policy.Keep, policy.ReasonNever)
+	w.decided("new", policy.Keep, policy.ReasonOutsideCapacity)
+	w.upsert(running.Complete(w.now).Fact())
+	w.decided("middle", policy.Delete, policy.ReasonOverCapacity)
+	w.decided("new", policy.Keep, policy.ReasonNever)
+	w.policy(testbuilders.Policy("p").Rules(rule()).Generation(2)) // The same pool ranks by the finish now.
+	w.decided("old", policy.Delete, policy.ReasonOverCapacity)
+	w.decided("middle", policy.Delete, policy.ReasonOverCapacity)
+	w.upsert(created("old", 3*time.Hour).Complete(w.now.Add(time.Second)).Fact())
+	w.pass(time.Second)
+	w.decided("old", policy.Keep, policy.ReasonNever)
+	w.decided("new", policy.Delete, policy.ReasonOverCapacity)
+}
+
+// TestTheOldestByCreationGoFirst: objects that do not finish are deleted in the order of their creation.
+func TestTheOldestByCreationGoFirst(t *testing.T) {
+	w := newUnusedWorld(t)
+	w.policy(testbuilders.Policy("p").Rules(
+		testbuilders.Rule("r", "1h").For(gc.ResourceConfigMaps).Labelled("temporary", "yes").AfterCreated(),
+	).Generation(2))
+	for i, name := range []string{"b", "c", "a"} {
+		f := configMap(name)
+		f.Created = f.Created.Add(time.Duration(i) * time.Hour)
+		w.upsert(f)
+	}
+	w.confirmFresh()
+	for _, want := range []string{"b", "c", "a"} {
+		if o, ok := w.Take(w.now); !ok || o.Fact.Name != want {
+			t.Fatalf("got %v, want an order for %s", o, want)
+		}
+	}
+}

@@ -383,8 +383,9 @@ type Ceiling struct {
 	MaxObjects *int64 `json:"maxObjects"`
 }
 
-// Capacity limits how many finished objects to keep. Above the limit, the objects that finished first are deleted first,
-// whenever they were created.
+// Capacity limits how many objects to keep. Above the limit, the oldest objects are deleted first: those that finished
+// first, whenever they were created. In a rule with after: Created, those that were created first, and with after: Unused,
+// those that were used last the longest time ago.
 type Capacity struct {
 	// maxObjects is how many objects to keep. Set exactly one of maxObjects and percentOfQuota.
 	// +optional
@@ -414,7 +415,8 @@ type Capacity struct {
 	// +optional
 	// +k8s:optional
 	LabelKey string `json:"labelKey,omitempty"`
-	// minAge is how long to keep an object after it finishes, even above this limit.
+	// minAge is how long to keep an object after it finishes, even above this limit. In a rule with after: Created or Unused,
+	// it counts from the creation or the last use.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -475,8 +477,8 @@ type CleanupRule struct {
 	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default),
 	// Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object
 	// that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the
-	// object any more, and starts anew when it is used again. Created and Unused need resources, ttl, and a selector that is not
-	// empty or matchConditions.
+	// object any more, and starts anew when it is used again. Created and Unused need resources, and a selector that is not empty
+	// or matchConditions.
 	// +optional
 	// +k8s:optional
 	After After `json:"after,omitempty"`
@@ -495,7 +497,8 @@ type CleanupRule struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTL *TTL `json:"ttl,omitempty"`
-	// capacity limits the number of objects that this rule decides for. Each resource counts separately.
+	// capacity limits the number of objects that this rule decides for. Each resource counts separately. Objects that can
+	// finish and have not do not count.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`

@@ -114,9 +114,9 @@ func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard st
 	errs = append(errs, validateSecretConditions(rule, path.Child("matchConditions"))...)
 	if rule.TTL != nil {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
-	} else if !trigger.NeedsFinish() {
+	} else if !trigger.NeedsFinish() && rule.Capacity == nil {
 		errs = append(errs, field.Required(path.Child("ttl"),
-			fmt.Sprintf("set how long to keep the objects after their %s; %s", trigger.Event, gc.TTLExample)))
+			fmt.Sprintf("set how long to keep the objects after their %s, or set capacity; %s", trigger.Event, gc.TTLExample)))
 	} else if !rule.DoesSomething() {
 		errs = append(errs, field.Required(path.Child("ttl"),
 			`set ttl, capacity, activeDeadline or several of them: a rule does not inherit them from the defaults; `+gc.TTLExample+`, or "never"`))
@@ -165,7 +165,7 @@ func validateCapacity(c *gc.Capacity, path *field.Path) field.ErrorList {
 	switch {
 	case c.MaxObjects == nil && c.PercentOfQuota == nil:
 		errs = append(errs, field.Required(path.Child("maxObjects"),
-			"set how many finished objects to keep, for example 200, or set percentOfQuota instead"))
+			"set how many objects to keep, for example 200, or set percentOfQuota instead"))
 	case c.MaxObjects != nil && c.PercentOfQuota != nil:
 		errs = append(errs, field.Invalid(path.Child("percentOfQuota"), *c.PercentOfQuota,
 			fmt.Sprintf("must not be set together with maxObjects (%d); remove one of the two", *c.MaxObjects)))

@@ -170,9 +170,9 @@ func TestInvalid(t *testing.T) {
 			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeFailed })),
 			refused{"spec.rules[0].outcome", field.ErrorTypeForbidden, "only with after: Finished"},
 		},
-		"after its creation, with a capacity": {
-			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Capacity = &gc.Capacity{MaxObjects: new(int64(3))} })),
-			refused{"spec.rules[0].capacity", field.ErrorTypeForbidden, "only with after: Finished"},
+		"after its creation, with a capacity of nothing": {
+			policy(rule("a", created(), limited(gc.Capacity{}))),
+			refused{"spec.rules[0].capacity.maxObjects", field.ErrorTypeRequired, "set how many objects to keep"},
 		},
 		"after the last use, of any resource": {
 			policy(rule("a", unused())), refused{"spec.rules[0].resources", field.ErrorTypeRequired, "may use without a reference"},
@@ -193,9 +193,10 @@ func TestInvalid(t *testing.T) {
 			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeFailed })),
 			refused{"spec.rules[0].outcome", field.ErrorTypeForbidden, "only with after: Finished"},
 		},
-		"after the last use, with a capacity": {
-			policy(rule("a", unused("secrets"), limited(gc.Capacity{MaxObjects: number(3)}))),
-			refused{"spec.rules[0].capacity", field.ErrorTypeForbidden, "only with after: Finished"},
+		"after its creation, with a deadline": {
+			policy(rule("a", created(), of("pods"), limited(gc.Capacity{MaxObjects: number(3)}),
+				func(r *gc.CleanupRule) { r.ActiveDeadline = ttl("6h") })),
+			refused{"spec.rules[0].activeDeadline", field.ErrorTypeForbidden, "only with after: Finished"},
 		},
 		"after the last use, by the data of Secrets": {
 			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) {
@@ -293,9 +294,16 @@ func TestUnusedWithSeveralMistakes(t *testing.T) {
 		rule gc.CleanupRule
 		want []string // the fields
 	}{
-		"a limit instead of a ttl": {
-			rule("a", unused("secrets"), limited(gc.Capacity{MaxObjects: number(3)}), func(r *gc.CleanupRule) { r.TTL = nil }),
-			[]string{"spec.rules[0].ttl", "spec.rules[0].capacity"},
+		"an outcome instead of a ttl": {
+			rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.TTL, r.Outcome = nil, gc.OutcomeFailed }),
+			[]string{"spec.rules[0].ttl", "spec.rules[0].outcome"},
+		},
+		"a limit instead of a ttl is none": {
+			rule("a", unused("secrets"), limited(gc.Capacity{MaxObjects: number(3)}), func(r *gc.CleanupRule) { r.TTL = nil }), nil,
+		},
+		"nor is a limit by creation": {
+			rule("a", created(), limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerLabel, LabelKey: "app"}),
+				func(r *gc.CleanupRule) { r.TTL = nil }), nil,
 		},
 		"every resource":      {rule("a", unused(gc.ResourceAll)), []string{"spec.rules[0].resources[0]", "spec.rules[0].resources"}},
 		"a misspelt resource": {rule("a", unused("configmap")), []string{"spec.rules[0].resources[0]"}},

@@ -59,11 +59,11 @@ func warn(path *field.Path, format string, args ...any) []string {
 
 func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {
 	warnings := shortTTLWarning(spec.TTLAfterFinished, path.Child("ttlAfterFinished"))
-	warnings = append(warnings, capacityWarnings(spec.Capacity, spec.TTLAfterFinished, path.Child("capacity"))...)
+	warnings = append(warnings, capacityWarnings(spec.DefaultRule(), path.Child("capacity"))...)
 	for i := range spec.Rules {
 		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
 		warnings = append(warnings, shortTTLWarning(rule.TTL, path.Child("ttl"))...)
-		warnings = append(warnings, capacityWarnings(rule.Capacity, rule.TTL, path.Child("capacity"))...)
+		warnings = append(warnings, capacityWarnings(rule, path.Child("capacity"))...)
 		warnings = append(warnings, waitForWarnings(rule, path.Child("waitFor"))...)
 		warnings = append(warnings, noticeWarnings(rule, path.Child("notice"))...)
 		warnings = append(warnings, unreachableWarning(spec.Rules[:i], rule, path)...)
@@ -104,16 +104,17 @@ func shortTTLWarning(ttl *gc.TTL, path *field.Path) []string {
 	return warn(path, "%s is under a minute: objects may be gone before anyone looks at them", *ttl)
 }
 
-// capacityWarnings compares a capacity with the TTL of the same rule.
-func capacityWarnings(c *gc.Capacity, ttl *gc.TTL, path *field.Path) []string {
-	if c == nil {
+// capacityWarnings compares the capacity of a rule with its TTL. The rule may be nil.
+func capacityWarnings(rule *gc.CleanupRule, path *field.Path) []string {
+	if rule == nil || rule.Capacity == nil {
 		return nil
 	}
 	var warnings []string
+	c, ttl, event := rule.Capacity, rule.TTL, gc.TriggerOf(rule.After).Event
 	age, _ := duration(c.MinAge)
 	if c.MaxObjects != nil && *c.MaxObjects == 0 && age < shortTTL {
 		warnings = append(warnings, warn(path.Child("maxObjects"),
-			"0 deletes objects as soon as they finish; set minAge to leave time to look at them")...)
+			"0 deletes objects right after their %s; set minAge to leave time to look at them", event)...)
 	}
 	if c.PercentOfQuota != nil && (c.Per == gc.CapacityPerOwner || c.Per == gc.CapacityPerLabel) {
 		warnings = append(warnings, warn(

@@ -123,7 +123,7 @@ func (g *Gate) overdue(rec *memory.Record) bool {
 	}
 	if memory.ByLimit(memory.Reasons[rec.DeleteReason]) {
 		counted := rec.Memberships()
-		return len(counted) > 0 && counted[0].Member.Since().Before(at)
+		return len(counted) > 0 && counted[0].Member.Since().Before(at) && rec.FinishedAt().Before(at) // What runs is not counted.
 	}
 	_, then := g.Decide(rec, at) // If its wait has ended since, it is due since the end of the wait.
 	return then.Action == policy.Delete && !memory.ByLimit(then.Reason)

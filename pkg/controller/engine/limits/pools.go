@@ -38,12 +38,6 @@ func (l *Limits) Count(rec *memory.Record, now time.Time) {
 		rec.LimitState.RecountAt = memory.ZeroInstant
 	}
 	l.scratch = l.appendMemberships(l.scratch[:0], rec, now)
-	since := l.rankedBy(rec)
-	for i := range l.scratch {
-		kept := l.scratch[i].Member.KeptByAnnotation
-		l.scratch[i].Member = capacity.MakeMember(rec, since, rec.UID())
-		l.scratch[i].Member.KeptByAnnotation = kept
-	}
 	if sameMemberships(rec.Memberships(), l.scratch) {
 		return
 	}
@@ -66,15 +60,6 @@ func (l *Limits) Count(rec *memory.Record, now time.Time) {
 			m.Ceiling.Insert(rec.NS.Name, &m.Member)
 		}
 	}
-}
-
-// rankedBy returns the time by which limits rank a record that they count; zero if they do not count it.
-func (l *Limits) rankedBy(rec *memory.Record) time.Time {
-	if len(l.scratch) == 0 {
-		return time.Time{}
-	}
-	object := l.Object(rec)
-	return object.EndedAt()
 }
 
 // sameMemberships is slices.EqualFunc without copies of members, which may be in pools.
@@ -116,16 +101,16 @@ func (l *Limits) appendMemberships(out []memory.Membership, rec *memory.Record, 
 	effective, next := policy.Resolve(l.Object(rec), l.Asked.Matches.Enforced), 0
 	switch {
 	case effective.Unevaluated():
-		out = appendFormerCeilings(rec, out)
+		out = appendFormerCeilings(rec, &effective, out)
 	case HasCeiling(ns, rec.Resource) || slices.ContainsFunc(l.Asked.Matches.Enforced, hasCapacity):
-		out = l.appendEnforced(out, rec, updateCounting(rec, &effective, now), &next)
+		out = l.appendEnforced(out, rec, &effective, updateCounting(rec, &effective, now), &next)
 	}
 	for _, match := range l.Asked.Matches.Previews {
 		if !hasCapacity(match) {
 			continue
 		}
 		if with := effective.With(match); updateCounting(rec, &with, now).InPools() {
-			out = l.appendPool(out, rec, match, &next)
+			out = l.appendPool(out, rec, &effective, match, &next)
 		}
 	}
 	return l.appendPreviewCeilings(out, rec, &effective, now)
@@ -134,11 +119,10 @@ func (l *Limits) appendMemberships(out []memory.Membership, rec *memory.Record, 
 // appendFormerCeilings appends the ceilings that count the record already. They keep counting it until its match conditions are evaluated.
 // Otherwise the shares of other namespaces would grow meanwhile, and the change of the conditions would make the objects there due a second
 // time.
-func appendFormerCeilings(rec *memory.Record, out []memory.Membership) []memory.Membership {
+func appendFormerCeilings(rec *memory.Record, effective *policy.Effective, out []memory.Membership) []memory.Membership {
 	for _, m := range rec.Memberships() {
 		if m.Ceiling != nil && rec.Finished && !rec.Terminating() && slices.Contains(rec.NS.Ceilings, m.Ceiling) {
-			member := capacity.Member[*memory.Record]{KeptByAnnotation: m.Member.KeptByAnnotation}
-			out = append(out, memory.Membership{Ceiling: m.Ceiling, Member: member})
+			out = append(out, inCeiling(m.Ceiling, rec, effective, m.Member.KeptByAnnotation))
 		}
 	}
 	return out
@@ -159,25 +143,34 @@ func (l *Limits) appendPreviewCeilings(
 		if i := slices.IndexFunc(l.Asked.Matches.Previews, func(match policy.Match) bool { return match.Policy == c.Policy }); i >= 0 {
 			with = effective.With(l.Asked.Matches.Previews[i])
 		}
-		if updateCounting(rec, &with, now).Counts {
-			out = append(out, memory.Membership{Ceiling: c})
+		if updateCounting(rec, &with, now).InCeilings() {
+			out = append(out, inCeiling(c, rec, &with, false))
 		}
 	}
 	return out
 }
 
 // appendEnforced appends the pools of enforcing policies that match, and the ceilings.
-func (l *Limits) appendEnforced(out []memory.Membership, rec *memory.Record, counting policy.Counting, next *int) []memory.Membership {
+func (l *Limits) appendEnforced(
+	out []memory.Membership, rec *memory.Record, effective *policy.Effective, counting policy.Counting, next *int,
+) []memory.Membership {
 	if counting.InPools() {
 		for _, match := range l.Asked.Matches.Enforced {
-			out = l.appendPool(out, rec, match, next)
+			out = l.appendPool(out, rec, effective, match, next)
 		}
 	}
 	for _, c := range rec.NS.Ceilings {
-		if counting.Counts && c.Resource == rec.Resource {
-			out = append(out, memory.Membership{Ceiling: c, Member: capacity.Member[*memory.Record]{KeptByAnnotation: counting.KeptByAnnotation}})
+		if counting.InCeilings() && c.Resource == rec.Resource {
+			out = append(out, inCeiling(c, rec, effective, counting.KeptByAnnotation))
 		}
 	}
+	return out
+}
+
+// inCeiling returns the membership of a record in a ceiling, which ranks objects by when they ended.
+func inCeiling(c *memory.Ceiling, rec *memory.Record, effective *policy.Effective, kept bool) memory.Membership {
+	out := memory.Membership{Ceiling: c, Member: capacity.MakeMember(rec, effective.EndedAt(), rec.UID())}
+	out.Member.KeptByAnnotation = kept
 	return out
 }
 
@@ -199,7 +192,9 @@ func updateCounting(rec *memory.Record, effective *policy.Effective, now time.Ti
 
 // appendPool appends the pool of a match that the matched record is in, if any. An object with a native TTL is in no pool, because the
 // native TTL replaces the rule.
-func (l *Limits) appendPool(out []memory.Membership, rec *memory.Record, match policy.Match, next *int) []memory.Membership {
+func (l *Limits) appendPool(
+	out []memory.Membership, rec *memory.Record, effective *policy.Effective, match policy.Match, next *int,
+) []memory.Membership {
 	c := match.Rule.Capacity
 	if c == nil || l.Asked.fact.NativeTTL != nil {
 		return out
@@ -214,7 +209,7 @@ func (l *Limits) appendPool(out []memory.Membership, rec *memory.Record, match p
 		p = &memory.Pool{PoolKey: k, Pool: capacity.NewPool(l.poolLimit(rec.NS, c, rec.Resource), l.TouchOver)}
 		rec.NS.Pools[k] = p
 	}
-	return append(out, memory.Membership{Pool: p})
+	return append(out, memory.Membership{Pool: p, Member: capacity.MakeMember(rec, match.RankedBy(&effective.Object), rec.UID())})
 }
 
 // poolLimit returns how many objects of a resource a pool of the namespace keeps.

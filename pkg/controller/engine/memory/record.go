@@ -216,15 +216,24 @@ func (rec *Record) QueueIndex() int {
 func (rec *Record) SetQueueIndex(i int) { rec.EnsureExtra().queueIndex = i }
 
 // Before implements turns.Entry: objects that their annotations keep are last, and otherwise the objects that finished first are first.
+// What has not finished counts from its creation.
 func (rec *Record) Before(other *Record) bool {
 	if kept := rec.KeptByAnnotation(); kept != other.KeptByAnnotation() {
 		return !kept
 	}
-	x, y := rec.FinishedAt().UnixMicro(), other.FinishedAt().UnixMicro() // As pools compare them.
+	x, y := rec.endedAt().UnixMicro(), other.endedAt().UnixMicro() // As pools compare them.
 	if x != y {
 		return x < y
 	}
 	return rec.UID() > other.UID() // The reverse of the rank in pools, so that the last in rank is deleted first.
+}
+
+// endedAt is when the object finished or, if it has not, was created.
+func (rec *Record) endedAt() time.Time {
+	if at := rec.FinishedAt(); !at.IsZero() {
+		return at
+	}
+	return rec.Created()
 }
 
 // EnsureExtra returns the Extra of the record, and creates it if there is none.

@@ -42,20 +42,34 @@ func (w *World) recomputation(previewed PolicyRef) *recomputation {
 	return c
 }
 
-// counts reports whether limits count an object: it has finished, is not left to its owner, is not being deleted, and has no hold of its
-// own.
+// counts reports whether limits count an object: its time has begun, it is not left to its owner, is not being deleted, and has no hold of
+// its own.
 func (c *recomputation) counts(f *lifecycle.Fact) bool {
-	return f.Finished && !c.endedAt(f).After(c.Now) && !c.leftToOwner(f) && !f.Terminating &&
-		c.ownHold(f) == ""
+	return c.begun(f) && !c.leftToOwner(f) && !f.Terminating && c.ownHold(f) == ""
 }
 
-// keptByAnnotation reports whether the object's annotations keep it now, within maxTTL and allowNever. An object with a finish time ahead
-// of now has not ended yet, so nothing but its rule says how long it is kept.
+// begun reports whether the object has finished or, if it cannot finish, what its rules count from has happened.
+func (c *recomputation) begun(f *lifecycle.Fact) bool {
+	v := c.matches[f.UID]
+	begins := f.Finished || !f.Finishes && (countsFromCreation(v) || countsFromUse(v) && f.Usage.State != lifecycle.InUse)
+	return begins && !c.countableFrom(f).After(c.Now)
+}
+
+// countableFrom is when limits begin to count an object: when it ended or, if it cannot finish, the time from which its rules count.
+func (c *recomputation) countableFrom(f *lifecycle.Fact) time.Time {
+	if f.Finished {
+		return c.endedAt(f)
+	}
+	return c.sinceWhen(f)
+}
+
+// keptByAnnotation reports whether the object's annotations keep it now, within maxTTL and allowNever. While an object does not count,
+// nothing but its rule says how long it is kept.
 func (c *recomputation) keptByAnnotation(f *lifecycle.Fact) bool {
-	if !f.Finished || c.endedAt(f).After(c.Now) {
+	if !c.begun(f) {
 		return false
 	}
-	own, m := c.annotations(f), moment{at: c.endedAt(f)}
+	own, m := c.annotations(f), moment{at: c.countableFrom(f)}
 	if own.ttl != nil {
 		m = after(c.sinceWhen(f), own.ttl)
 	}
@@ -91,7 +105,11 @@ func poolOf(v match, f *lifecycle.Fact) (pool, bool) {
 // countPools finds the objects over the limits of policies. An object with a native TTL is in no pool, because its TTL replaces the answer
 // of the policies.
 func (c *recomputation) countPools() {
-	members, limits := map[pool][]*lifecycle.Fact{}, map[pool]int{}
+	type limit struct {
+		rule       match
+		maxObjects int
+	}
+	members, limits := map[pool][]*lifecycle.Fact{}, map[pool]limit{}
 	for _, f := range c.Objects {
 		for _, v := range c.matches[f.UID] {
 			p, ok := poolOf(v, f)
@@ -99,13 +117,14 @@ func (c *recomputation) countPools() {
 				continue
 			}
 			c.pooled[f.UID][v.policy] = true
-			if limit, ok := c.limit(v.capacity, f); ok {
-				members[p], limits[p] = append(members[p], f), limit
+			if most, ok := c.limit(v.capacity, f); ok {
+				members[p], limits[p] = append(members[p], f), limit{v, most}
 			}
 		}
 	}
 	for p, facts := range members {
-		for _, f := range c.withoutNewest(facts, limits[p]) {
+		at := func(f *lifecycle.Fact) time.Time { return c.countsFrom(limits[p].rule, f) }
+		for _, f := range c.withoutNewest(facts, limits[p].maxObjects, at) {
 			c.overLimit[f.UID][p.policy] = true
 		}
 	}
@@ -154,7 +173,7 @@ func (c *recomputation) countCeilings() {
 func (c *recomputation) countedBy(p policy, resource string) map[string][]*lifecycle.Fact {
 	members := map[string][]*lifecycle.Fact{}
 	for _, f := range c.Objects {
-		if f.Resource == resource && c.selects(p, f.Namespace) && c.namespaceForbids(f.Namespace) == "" && c.counts(f) {
+		if f.Finished && f.Resource == resource && c.selects(p, f.Namespace) && c.namespaceForbids(f.Namespace) == "" && c.counts(f) {
 			members[f.Namespace] = append(members[f.Namespace], f)
 		}
 	}
@@ -165,7 +184,7 @@ func (c *recomputation) countCeiling(p policy, resource string, most int) {
 	members := c.countedBy(p, resource)
 	shares := fairShares(members, most)
 	for namespace, facts := range members {
-		for _, f := range c.withoutNewest(facts, shares[namespace]) {
+		for _, f := range c.withoutNewest(facts, shares[namespace], c.endedAt) {
 			if _, ok := c.ceilings[f.UID]; !ok {
 				c.ceilings[f.UID] = p.ref
 			}
@@ -215,9 +234,9 @@ func fairShares(members map[string][]*lifecycle.Fact, most int) map[string]int {
 	return shares
 }
 
-// withoutNewest returns the facts except so many of the newest.
-func (c *recomputation) withoutNewest(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
-	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int { return -c.rank(a, b, c.endedAt) })
+// withoutNewest returns the facts except so many of the newest by a time.
+func (c *recomputation) withoutNewest(facts []*lifecycle.Fact, newest int, at func(*lifecycle.Fact) time.Time) []*lifecycle.Fact {
+	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int { return -c.rank(a, b, at) })
 	return facts[min(newest, len(facts)):]
 }
 

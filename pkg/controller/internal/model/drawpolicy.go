@@ -93,7 +93,13 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 		r.NoticeDelivery = pick(t, "", "", gc.NoticeDeliveryBestEffort, gc.NoticeDeliveryRequired)
 	}
 	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
-		r.After, r.Outcome, r.TTL = gc.AfterCreated, "", new(pick(t, drawnTTLs...))
+		r.After, r.Outcome = gc.AfterCreated, ""
+		if r.TTL = new(pick(t, drawnTTLs...)); rarely(t, 2) {
+			r.Capacity = drawCapacity(t)
+		}
+		if r.Capacity != nil && rarely(t, 2) {
+			r.TTL = nil
+		}
 		if slices.Equal(r.Resources, []string{DrawnConfigMaps}) || rarely(t, 40) { // Others cannot be unused, so the policy cannot be read.
 			r.After = pick(t, gc.AfterUnused, gc.AfterCreated)
 		}

@@ -118,7 +118,8 @@ func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 	return out
 }
 
-// DeletionOrder returns the objects of a namespace with the action Delete or SetDeadline, in the order of c.rank by finish time.
+// DeletionOrder returns the objects of a namespace with the action Delete or SetDeadline, in the order of c.rank by finish time, or by
+// creation if they have not finished.
 func (w *World) DeletionOrder(namespace string) []types.UID {
 	c := w.recomputation(PolicyRef{})
 	var due []*lifecycle.Fact
@@ -128,11 +129,18 @@ func (w *World) DeletionOrder(namespace string) []types.UID {
 		}
 	}
 	slices.SortFunc(due, func(a, b *lifecycle.Fact) int {
-		return c.rank(a, b, func(f *lifecycle.Fact) time.Time { return f.FinishedAt })
+		return c.rank(a, b, finishedOrCreated)
 	})
 	out := []types.UID{}
 	for _, f := range due {
 		out = append(out, f.UID)
 	}
 	return out
+}
+
+func finishedOrCreated(f *lifecycle.Fact) time.Time {
+	if f.FinishedAt.IsZero() {
+		return f.Created
+	}
+	return f.FinishedAt
 }

@@ -41,8 +41,7 @@ func readableAfter(r gc.CleanupRule) bool {
 		return false
 	}
 	if oneOf(r.After, gc.AfterCreated, gc.AfterUnused) {
-		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selectsSome(r) && r.TTL != nil && r.Outcome == "" &&
-			r.Capacity == nil && r.ActiveDeadline == nil
+		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selectsSome(r) && r.Outcome == "" && r.ActiveDeadline == nil
 	}
 	return oneOf(r.After, "", gc.AfterFinished) && all(r.Resources, finishes)
 }

@@ -196,7 +196,7 @@ func (e *Effective) advance(d Decision, a answer, limits Limits) Advance {
 	if out.Lead == 0 && out.Announced.Given.IsZero() {
 		return Advance{}
 	}
-	announces := d.Action == Wait && e.hold().reason == "" && (!e.Finishes || e.Finished) ||
+	announces := d.Action == Wait && e.hold().reason == "" && !e.runs() ||
 		d.Action == Delete && d.Wait.Reason != ReasonNotArchived
 	if out.Announced.Given.IsZero() && announces {
 		out.From = a.at.Add(-out.Lead)

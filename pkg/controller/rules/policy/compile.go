@@ -144,9 +144,8 @@ func checkTrigger(r *gc.CleanupRule, t *gc.Trigger, selector labels.Selector) er
 	}
 	named := len(r.Resources) > 0 && !slices.Contains(r.Resources, gc.ResourceAll)
 	selects := !selector.Empty() || len(r.MatchConditions) > 0
-	if !named || !selects || r.TTL == nil || len(r.OnlyFinished()) > 0 {
-		return fmt.Errorf("after: %s needs resources, a selector or matchConditions, and ttl, and no outcome, capacity or activeDeadline",
-			r.After)
+	if !named || !selects || len(r.OnlyFinished()) > 0 {
+		return fmt.Errorf("after: %s needs resources, and a selector or matchConditions, and no outcome or activeDeadline", r.After)
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func (e *Effective) decideCandidate(a answer, limits Limits, now time.Time) Deci
 	switch {
 	case now.Before(a.at):
 		return Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}
-	case e.Finishes && !e.Finished:
+	case e.runs():
 		return Decision{Action: Hold, Reason: ReasonStillRunning, Detail: "it has not finished", At: a.at}
 	case hold.reason != "":
 		return Decision{Action: Hold, Reason: hold.reason, Detail: hold.detail, At: a.at}

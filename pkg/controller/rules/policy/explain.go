@@ -277,6 +277,8 @@ func (e *Effective) whyOutside() string {
 	hold := e.hold()
 	_, inPool := out.Rule.Capacity.PoolKey(e.Fact)
 	switch {
+	case e.runs():
+		return "it has not finished"
 	case hold.reason != "":
 		return fmt.Sprintf("%s: %s", hold.reason, cmp.Or(hold.detail, hold.reason.summary()))
 	case !inPool && out.Rule.Capacity.per == gc.CapacityPerOwner:
@@ -286,5 +288,5 @@ func (e *Effective) whyOutside() string {
 	case e.annotations.ttl != nil || !e.annotations.keepUntil.IsZero():
 		return "its annotations keep it longer than " + out.title() + " may"
 	}
-	return "it counts from its finish, which is in the future: " + e.FinishedAt.UTC().Format(time.RFC3339)
+	return fmt.Sprintf("it counts from its %s, which is in the future: %s", e.trigger.Event, e.since().UTC().Format(time.RFC3339))
 }

@@ -166,37 +166,51 @@ func (o *Object) EndedAt() time.Time { return notBefore(o.FinishedAt, o.Owner.Fi
 // Unevaluated reports whether it is not known yet which rule matches, because match conditions have not been evaluated.
 func (e *Effective) Unevaluated() bool { return e.doubt.reason == ReasonUnobserved }
 
+// RankedBy is the time by which the pool of a match ranks the object: the time from which its rule counts.
+func (m *Match) RankedBy(o *Object) time.Time { return o.since(m.Rule.trigger) }
+
 // Counting is how limits count an object.
 type Counting struct {
-	// Counts is set if ceilings count the object.
-	Counts bool
+	// Counts is set if limits count the object: pools, unless its annotations keep it, and ceilings, if it has finished.
+	Counts, Finished bool
 	// KeptByAnnotation is set if its annotations keep the object, so that pools do not count it.
 	KeptByAnnotation bool
 	// Until is when Counts or KeptByAnnotation changes because time passes; zero if never.
 	Until time.Time
 }
 
-// InPools reports whether pools count the object, and not only ceilings.
+// InPools reports whether pools count the object.
 func (c Counting) InPools() bool { return c.Counts && !c.KeptByAnnotation }
 
-// Counting returns how limits count the object at now. Guardrails limit how long its annotations keep it.
+// InCeilings reports whether ceilings count the object. They are for what finishes.
+func (c Counting) InCeilings() bool { return c.Counts && c.Finished }
+
+// Counting returns how limits count the object at now. What still runs is not counted: it cannot be deleted, so it must not take the place
+// of another object. Guardrails limit how long its annotations keep it.
 func (e *Effective) Counting(b *Bounds, now time.Time) Counting {
-	if e.hold().reason != "" || e.excluded() != "" || e.Terminating || !e.Finished {
+	if e.hold().reason != "" || e.excluded() != "" || e.Terminating || e.runs() {
 		return Counting{}
 	}
-	ended := e.EndedAt()
-	if now.Before(ended) {
-		return Counting{Until: ended}
+	from := e.since()
+	if e.Finished {
+		from = e.EndedAt()
 	}
-	kept := b.applyMaxTTL(e.annotate(answer{at: ended}), e.since())
+	if now.Before(from) {
+		return Counting{Until: from}
+	}
+	out := Counting{Counts: true, Finished: e.Finished}
+	kept := b.applyMaxTTL(e.annotate(answer{at: from}), e.since())
 	switch {
 	case kept.never:
-		return Counting{Counts: true, KeptByAnnotation: true}
+		out.KeptByAnnotation = true
 	case now.Before(kept.at):
-		return Counting{Counts: true, KeptByAnnotation: true, Until: kept.at}
+		out.KeptByAnnotation, out.Until = true, kept.at
 	}
-	return Counting{Counts: true}
+	return out
 }
+
+// runs reports whether the object can finish and has not.
+func (e *Effective) runs() bool { return e.Finishes && !e.Finished }
 
 // Resolution is who decides for an object.
 type Resolution struct {
