@@ -68,6 +68,7 @@ func (o *object) describe() string {
 		add(o.Unused != "", "unused since %s", o.Unused)
 		add(o.ReferrersUnknown, "not known whether in use")
 	}
+	add(o.Matched != "", "matched since %s", o.Matched)
 	add(o.Outcome != "", "`%s`", o.Outcome)
 	for _, key := range sorted(o.Labels) {
 		add(true, "label `%s=%s`", key, o.Labels[key])

@@ -42,7 +42,8 @@ type CleanupCandidateStatus struct {
 	Message string
 	// After is what ttl is counted from.
 	After After
-	// Since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.
+	// Since is when the object finished; for after: Created, when it was created; for after: Matched, when its
+	// rule began to match; for after: Unused, when it became unused.
 	Since *metav1.Time
 	// Outcome is how the object finished.
 	Outcome Outcome

@@ -43,7 +43,8 @@ type CleanupRecordStatus struct {
 	Policy RecordPolicy
 	// After is what the TTL was counted from.
 	After After
-	// Since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.
+	// Since is when the object finished; for after: Created, when it was created; for after: Matched, when its
+	// rule began to match; for after: Unused, when it became unused.
 	Since *metav1.MicroTime
 	// Outcome is how the object finished.
 	Outcome Outcome

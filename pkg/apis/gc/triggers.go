@@ -13,6 +13,8 @@ const (
 	AfterFinished After = "Finished"
 	// AfterCreated counts from when the object was created.
 	AfterCreated After = "Created"
+	// AfterMatched counts from when the selector and the match conditions of the rule began to hold for the object.
+	AfterMatched After = "Matched"
 	// AfterUnused counts from when nothing referred to the object any more.
 	AfterUnused After = "Unused"
 )
@@ -41,6 +43,10 @@ var Triggers = []*Trigger{
 		Risk: "a rule with after: Created deletes objects whether they were ever used or not",
 	},
 	{
+		After: AfterMatched, Event: "match", Since: "Matched since",
+		Risk: "a rule with after: Matched deletes objects whether they were ever used or not",
+	},
+	{
 		After: AfterUnused, Event: "last use", Since: "Unused since",
 		Risk:         "a rule with after: Unused deletes objects that something may use without a reference",
 		Resources:    []string{ResourceConfigMaps, ResourceSecrets},
@@ -65,7 +71,7 @@ func TriggerOf(after After) *Trigger {
 
 // CanName reports whether a rule may name a resource, if policies can name it at all.
 func (t *Trigger) CanName(resource string) bool {
-	if t.NeedsFinish() && resource == ResourceEvents {
+	if resource == ResourceEvents && t.After != AfterCreated { // They never finish, and there are too many to note when each began to match.
 		return false
 	}
 	return len(t.Resources) == 0 || slices.Contains(t.Resources, resource)
@@ -73,6 +79,9 @@ func (t *Trigger) CanName(resource string) bool {
 
 // NeedsFinish reports whether the rule deletes only what has finished.
 func (t *Trigger) NeedsFinish() bool { return t.Risk == "" }
+
+// CanTakeUnfinished reports whether the rule may delete what can finish and has not.
+func (t *Trigger) CanTakeUnfinished() bool { return t.After == AfterCreated || t.After == AfterMatched }
 
 var unused = TriggerOf(AfterUnused)
 

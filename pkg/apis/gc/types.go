@@ -269,6 +269,8 @@ type CleanupRule struct {
 	MatchConditions []MatchCondition
 	// After is what the TTL is counted from; empty is AfterFinished.
 	After After
+	// Unfinished says what happens to objects that can finish and have not; empty is UnfinishedHold. It needs AfterCreated or AfterMatched.
+	Unfinished UnfinishedPolicy
 	// Outcome is how the object finished; empty is either way.
 	Outcome Outcome
 	// TTL is how long to keep the object after it finishes; nil is no limit by time. A rule has at least one of TTL, Capacity and
@@ -361,6 +363,16 @@ const (
 	OutcomeSucceeded Outcome = "Succeeded"
 	// OutcomeFailed is every other end.
 	OutcomeFailed Outcome = "Failed"
+)
+
+// UnfinishedPolicy says what happens to objects that can finish and have not.
+type UnfinishedPolicy string
+
+const (
+	// UnfinishedHold keeps them until they have finished.
+	UnfinishedHold UnfinishedPolicy = "Hold"
+	// UnfinishedDelete deletes them, unless they have a controller.
+	UnfinishedDelete UnfinishedPolicy = "Delete"
 )
 
 // DependentsPolicy says when to delete an object that has a controller.

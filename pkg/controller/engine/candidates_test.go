@@ -50,6 +50,7 @@ func (w *world) candidate(name string) gc.CleanupCandidate {
 	w.Helper()
 	q := allCandidates()
 	q.All, q.Fields = true, fields.OneTermEqualSelector("metadata.name", string(w.facts[name].UID))
+	q.Resources = sets.New(w.facts[name].Resource)
 	page := w.find(q)
 	if len(page.Items) != 1 {
 		w.Fatalf("%d candidates for %q", len(page.Items), name)

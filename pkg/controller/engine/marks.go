@@ -32,6 +32,7 @@ func (e *Engine) SetMarks(m *memory.Marks, now time.Time) {
 		}
 	}
 	e.adoptFinishMarks(ns, m.Finished, now)
+	e.AdoptMatches(ns, m.Matched, now)
 }
 
 // adoptFinishMarks counts the objects of stored marks from the times of the marks.

@@ -20,8 +20,9 @@ import (
 
 // simMarks are the stored marks, and the times from which each replica must count.
 type simMarks struct {
-	stored map[types.NamespacedName]*memory.Marks
-	dates  map[*driver]map[types.UID]simDate
+	stored  map[types.NamespacedName]*memory.Marks
+	matches map[*driver]*simMatches
+	dates   map[*driver]map[types.UID]simDate
 }
 
 // simDate is the time since which an object is finished that does not say it itself; zero for any other object. after is the resource
@@ -39,20 +40,27 @@ func (e *simulation) storeDrawn() {
 		if f.FirstSeen == nil && !announced {
 			continue
 		}
-		name := types.NamespacedName{Namespace: f.Namespace, Name: "marks-0"}
-		if e.stored[name] == nil {
-			e.stored[name] = &memory.Marks{
-				NamespacedName: name, ResourceVersion: e.next(), Finished: map[types.UID]memory.FinishMark{},
-				Announced: map[types.UID]policy.Announcement{},
-			}
-		}
+		stored := e.storedIn(f.Namespace)
 		if f.FirstSeen != nil {
-			e.stored[name].Finished[f.UID] = memory.FinishMark{Since: f.FinishedAt, Version: f.ResourceVersion}
+			stored.Finished[f.UID] = memory.FinishMark{Since: f.FinishedAt, Version: f.ResourceVersion}
 		}
 		if announced {
-			e.stored[name].Announced[f.UID] = policy.Announcement(notice)
+			stored.Announced[f.UID] = policy.Announcement(notice)
 		}
 	}
+	e.storeDrawnMatches()
+}
+
+// storedIn returns the stored marks of a namespace, and stores some if there are none.
+func (e *simulation) storedIn(namespace string) *memory.Marks {
+	name := types.NamespacedName{Namespace: namespace, Name: "marks-0"}
+	if e.stored[name] == nil {
+		e.stored[name] = &memory.Marks{
+			NamespacedName: name, ResourceVersion: e.next(), Finished: map[types.UID]memory.FinishMark{},
+			Matched: map[memory.MatchKey]time.Time{}, Announced: map[types.UID]policy.Announcement{},
+		}
+	}
+	return e.stored[name]
 }
 
 // listMarks lists the stored marks.
@@ -65,6 +73,7 @@ func (e *simulation) listMarks(t *driver) {
 
 // date finds out from which times each replica counts, and sets the finish times of the World to the times of the leader.
 func (e *simulation) date() {
+	e.match()
 	for _, t := range []*driver{e.leader, e.follower} {
 		if t != nil {
 			e.dateFor(t)
@@ -144,6 +153,7 @@ func (e *simulation) storeMarks(t *rapid.T) {
 
 func (e *simulation) observeMarks(t *driver, m *memory.Marks) {
 	t.SetMarks(m, e.Now)
+	e.adoptMatches(t, m)
 	for uid, f := range m.Finished {
 		if d, ok := e.dates[t][uid]; ok && !d.at.IsZero() && f.Version > d.after {
 			d.at = f.Since

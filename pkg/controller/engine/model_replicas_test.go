@@ -278,7 +278,7 @@ func (e *simulation) adoptAll(t *rapid.T, fresh bool) {
 // checkFollower compares the decisions of the follower with the decisions of the leader, because the follower may become leader at any
 // time.
 func (e *simulation) checkFollower(t *rapid.T) {
-	if e.caughtUp = e.sameDates(t) && (e.caughtUp || e.sameClearances()); !e.caughtUp {
+	if e.caughtUp = e.sameDates(t) && e.sameMatches(t) && (e.caughtUp || e.sameClearances()); !e.caughtUp {
 		return
 	}
 	for _, f := range e.Objects {

@@ -133,6 +133,7 @@ func (e *Engine) drop(rec *memory.Record) {
 	e.Untrack(rec)
 	e.CountFirstSeen(rec, false)
 	e.ForgetNotice(rec)
+	e.SetMatching(rec, &memory.Matching{})
 	rec.SetDue(false)
 	rec.CountDeadline(-1)
 	rec.CountDeadlineSet(-1)

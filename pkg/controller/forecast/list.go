@@ -56,7 +56,7 @@ var errEnough = errors.New("enough objects were looked at")
 
 // list lists all resources concurrently until ctx ends, except resources that a review must not show.
 func (f *Forecaster) list(ctx context.Context, a *account, snapshot *trial.Snapshot) *listing {
-	l := &lister{Forecaster: f, kinds: a.kinds, conditions: snapshot.Conditions, running: snapshot.Deadlines}
+	l := &lister{Forecaster: f, kinds: a.kinds, conditions: snapshot.Conditions, running: snapshot.Deadlines || snapshot.Unfinished}
 	var group sync.WaitGroup
 	for resource, namespaces := range snapshot.Missing {
 		if a.review != nil && a.review.hides(resource) {

@@ -67,7 +67,7 @@ type CleanupCandidateStatus struct {
 	//  - FinishTimeUnknown: nothing says since when it is a candidate
 	//  - InvalidAnnotation: an annotation cannot be read
 	//  - ReferrersUnknown: Winnow does not know everything that may refer to it
-	//  - StillRunning: the TTL counts from its creation, and it has not finished
+	//  - StillRunning: the TTL counts from its creation or match, and it has not finished
 	//  - OwnerActive: its owner may still need it
 	//  - Uncounted: the Job controller has not counted this Pod yet
 	//  - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion
@@ -108,7 +108,8 @@ type CleanupCandidateStatus struct {
 	// +optional
 	// +k8s:opaqueType
 	After After `json:"after,omitempty"`
-	// since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.
+	// since is when the object finished; for after: Created, when it was created; for after: Matched, when its
+	// rule began to match; for after: Unused, when it became unused.
 	// +optional
 	// +k8s:opaqueType
 	Since *metav1.Time `json:"since,omitempty"`

@@ -58,7 +58,8 @@ type CleanupRecordStatus struct {
 	// +optional
 	// +k8s:opaqueType
 	After After `json:"after,omitempty"`
-	// since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.
+	// since is when the object finished; for after: Created, when it was created; for after: Matched, when its
+	// rule began to match; for after: Unused, when it became unused.
 	// +optional
 	// +k8s:opaqueType
 	Since *metav1.MicroTime `json:"since,omitempty"`

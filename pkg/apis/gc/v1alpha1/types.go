@@ -384,8 +384,8 @@ type Ceiling struct {
 }
 
 // Capacity limits how many objects to keep. Above the limit, the oldest objects are deleted first: those that finished
-// first, whenever they were created. In a rule with after: Created, those that were created first, and with after: Unused,
-// those that were used last the longest time ago.
+// first, whenever they were created. In a rule with after: Created, those that were created first, with after: Matched, those
+// that began to match first, and with after: Unused, those that were used last the longest time ago.
 type Capacity struct {
 	// maxObjects is how many objects to keep. Set exactly one of maxObjects and percentOfQuota.
 	// +optional
@@ -415,8 +415,8 @@ type Capacity struct {
 	// +optional
 	// +k8s:optional
 	LabelKey string `json:"labelKey,omitempty"`
-	// minAge is how long to keep an object after it finishes, even above this limit. In a rule with after: Created or Unused,
-	// it counts from the creation or the last use.
+	// minAge is how long to keep an object after it finishes, even above this limit. In a rule with another value of after, it
+	// counts from that time.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -475,13 +475,20 @@ type CleanupRule struct {
 	// +k8s:maxItems=16
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty"`
 	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default),
-	// Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object
-	// that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the
-	// object any more, and starts anew when it is used again. Created and Unused need resources, and a selector that is not empty
-	// or matchConditions.
+	// Created, Matched, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps.
+	// With Matched, the time counts from when the selector and matchConditions began to hold for the object. It starts anew when they
+	// hold again, and when you change them. An object that can finish and has not is held; see unfinished. Unused is for configmaps
+	// and secrets: the time counts from when nothing referred to the object any more, and starts anew when it is used again. Created,
+	// Matched and Unused need resources, and a selector that is not empty or matchConditions.
 	// +optional
 	// +k8s:optional
 	After After `json:"after,omitempty"`
+	// unfinished says what happens to objects that can finish and have not, when their time has come. With Hold (the default), they
+	// are held until they finish. With Delete, they are deleted while they run, unless they have a controller. It can be set only
+	// with after: Created or Matched. If several policies match an object, all of them must say Delete.
+	// +optional
+	// +k8s:optional
+	Unfinished UnfinishedPolicy `json:"unfinished,omitempty"`
 	// outcome is how the object finished: Succeeded, or Failed for every other end. A Job, a Pod, and any object whose resource
 	// has a lifecycle have one. If unset, both match. A running object matches a rule with either outcome.
 	// +optional
@@ -641,8 +648,22 @@ const (
 	AfterFinished After = "Finished"
 	// AfterCreated counts from when the object was created.
 	AfterCreated After = "Created"
+	// AfterMatched counts from when the selector and the match conditions of the rule began to hold for the object.
+	AfterMatched After = "Matched"
 	// AfterUnused counts from when nothing referred to the object any more.
 	AfterUnused After = "Unused"
+)
+
+// UnfinishedPolicy says what happens to objects that can finish and have not.
+// +enum
+// +k8s:enum
+type UnfinishedPolicy string
+
+const (
+	// UnfinishedHold keeps them until they have finished.
+	UnfinishedHold UnfinishedPolicy = "Hold"
+	// UnfinishedDelete deletes them, unless they have a controller.
+	UnfinishedDelete UnfinishedPolicy = "Delete"
 )
 
 // Outcome is how an object finished.

@@ -45,8 +45,10 @@ func refusalsBy(t *gc.Trigger) func(string, *field.Path) *field.Error {
 		switch {
 		case t.CanName(resource):
 			return refuseResource(resource, path)
-		case len(t.Resources) == 0:
+		case t.NeedsFinish():
 			return field.Invalid(path, resource, neverFinish+"set after: Created in the rule")
+		case len(t.Resources) == 0:
+			return field.Invalid(path, resource, "Events can be counted only from their creation; set after: Created in the rule")
 		}
 		err := field.NotSupported(path, resource, t.Resources)
 		err.Detail += fmt.Sprintf("; only these %s; for other resources, leave out after", t.OnlyThese)

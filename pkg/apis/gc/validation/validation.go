@@ -122,6 +122,7 @@ func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard st
 			`set ttl, capacity, activeDeadline or several of them: a rule does not inherit them from the defaults; `+gc.TTLExample+`, or "never"`))
 	}
 	errs = append(errs, validateRisk(rule, path)...)
+	errs = append(errs, validateUnfinished(rule, path.Child("unfinished"))...)
 	errs = append(errs, validateCapacity(rule.Capacity, path.Child("capacity"))...)
 	errs = append(errs, validateDeadline(rule.ActiveDeadline, rule.Resources, path.Child("activeDeadline"))...)
 	errs = append(errs, validateWaitFor(rule, accepted, path.Child("waitFor"))...)
@@ -154,6 +155,14 @@ func validateRisk(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Forbidden(path.Child(name), "may be set only with after: Finished; move it to a separate rule"))
 	}
 	return errs
+}
+
+// validateUnfinished refuses the field where objects that have not finished are never due, or where nothing finishes.
+func validateUnfinished(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
+	if rule.Unfinished == "" || gc.TriggerOf(rule.After).CanTakeUnfinished() {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "may be set only with after: Created or after: Matched; remove it, or change after")}
 }
 
 // validateCapacity does not check the ranges of numbers, because the tags of the type do.

@@ -47,6 +47,14 @@ func created() func(*gc.CleanupRule) {
 	}
 }
 
+// matched makes a rule count from the match.
+func matched() func(*gc.CleanupRule) {
+	return func(r *gc.CleanupRule) {
+		created()(r)
+		r.After = gc.AfterMatched
+	}
+}
+
 // unused makes a rule count from the last use.
 func unused(resources ...string) func(*gc.CleanupRule) {
 	return func(r *gc.CleanupRule) {
@@ -173,6 +181,30 @@ func TestInvalid(t *testing.T) {
 		"after its creation, with a capacity of nothing": {
 			policy(rule("a", created(), limited(gc.Capacity{}))),
 			refused{"spec.rules[0].capacity.maxObjects", field.ErrorTypeRequired, "set how many objects to keep"},
+		},
+		"after the match, of any resource": {
+			policy(rule("a", matched(), func(r *gc.CleanupRule) { r.Resources = nil })),
+			refused{"spec.rules[0].resources", field.ErrorTypeRequired, "name each resource"},
+		},
+		"after the match, whatever its labels": {
+			policy(rule("a", matched(), func(r *gc.CleanupRule) { r.Selector = nil })),
+			refused{"spec.rules[0].selector", field.ErrorTypeRequired, "select the objects by label"},
+		},
+		"after the match, without a ttl": {
+			policy(rule("a", matched(), func(r *gc.CleanupRule) { r.TTL = nil })),
+			refused{"spec.rules[0].ttl", field.ErrorTypeRequired, "after their match, or set capacity"},
+		},
+		"after the match, of Events": {
+			policy(rule("a", matched(), of("events"))),
+			refused{"spec.rules[0].resources[0]", field.ErrorTypeInvalid, "Events can be counted only from their creation"},
+		},
+		"unfinished after the finish": {
+			policy(rule("a", func(r *gc.CleanupRule) { r.Unfinished = gc.UnfinishedDelete })),
+			refused{"spec.rules[0].unfinished", field.ErrorTypeForbidden, "only with after: Created or after: Matched"},
+		},
+		"unfinished after the last use": {
+			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.Unfinished = gc.UnfinishedHold })),
+			refused{"spec.rules[0].unfinished", field.ErrorTypeForbidden, "remove it, or change after"},
 		},
 		"after the last use, of any resource": {
 			policy(rule("a", unused())), refused{"spec.rules[0].resources", field.ErrorTypeRequired, "may use without a reference"},
@@ -304,6 +336,10 @@ func TestUnusedWithSeveralMistakes(t *testing.T) {
 		"nor is a limit by creation": {
 			rule("a", created(), limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerLabel, LabelKey: "app"}),
 				func(r *gc.CleanupRule) { r.TTL = nil }), nil,
+		},
+		"nor is one by the match, of what runs": {
+			rule("a", matched(), of("pods"), limited(gc.Capacity{MaxObjects: number(3)}),
+				func(r *gc.CleanupRule) { r.TTL, r.Unfinished = nil, gc.UnfinishedDelete }), nil,
 		},
 		"every resource":      {rule("a", unused(gc.ResourceAll)), []string{"spec.rules[0].resources[0]", "spec.rules[0].resources"}},
 		"a misspelt resource": {rule("a", unused("configmap")), []string{"spec.rules[0].resources[0]"}},

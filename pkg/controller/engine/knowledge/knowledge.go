@@ -6,6 +6,8 @@
 package knowledge
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -42,6 +44,8 @@ type Knowledge struct {
 	asking
 	// CopiedUsages are the usages of the objects of a snapshot; nil in any other engine.
 	CopiedUsages map[types.UID]lifecycle.Usage
+	// CopiedMatches say since when rules match the objects of a snapshot; nil in any other engine.
+	CopiedMatches map[memory.MatchKey]time.Time
 }
 
 // New returns the knowledge of an empty memory.

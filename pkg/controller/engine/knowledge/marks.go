@@ -53,7 +53,7 @@ func (k *Knowledge) MarksUnavailable() {
 // marksKnown reports whether it is known what the stored marks say about the objects of a namespace. Until then, the objects may have been
 // due for longer than memory says.
 func (k *Knowledge) marksKnown(ns *memory.Namespace) bool {
-	return k.marksListed || k.NoMarks || len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && !announces(ns)
+	return k.marksListed || k.NoMarks || len(ns.Unused) == 0 && len(ns.MatchIDs) == 0 && len(ns.FirstSeen) == 0 && !announces(ns)
 }
 
 // Mark returns since when an object is unused according to the stored marks; zero if they do not have the object. Only Winnow may write
@@ -95,31 +95,35 @@ func (k *Knowledge) MarksToStore(namespace string) (out []*memory.Marks, known b
 		return nil, true
 	case !k.marksListed:
 		return nil, false
-	case len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && len(ns.Marks) == 0 && !announces(ns):
+	case len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && len(ns.Matching) == 0 && len(ns.Marks) == 0 && !announces(ns):
 		return nil, true
-	case !marksFinishes(ns) && !announces(ns) && !k.usesKnown(ns):
+	case !marksFinishes(ns) && !marksMatches(ns) && !announces(ns) && !k.usesKnown(ns):
 		return nil, false // This may go on for long.
 	}
 	var w wantedMarks
-	var usesKnown, finishesKnown, noticesKnown bool
+	var usesKnown, finishesKnown, matchesKnown, noticesKnown bool
 	w.unused, usesKnown = k.wantedUnused(ns)
 	w.finished, finishesKnown = k.wantedFinishMarks(ns)
+	w.matched, matchesKnown = k.wantedMatches(ns)
 	w.announced, noticesKnown = sentNotices(ns), k.allListed(ns)
 	changed := w.changed(ns, func(m *memory.Marks) (map[types.UID]policy.Announcement, bool) {
 		return k.keptNotices(ns, m, w.announced, noticesKnown)
 	})
-	return w.add(ns, changed), usesKnown && finishesKnown && noticesKnown
+	return w.add(ns, changed), usesKnown && finishesKnown && matchesKnown && noticesKnown
 }
 
 // wantedMarks are the marks that must be stored for the objects of a namespace; of the notices, only those that are not stored yet.
 type wantedMarks struct {
 	unused    map[types.UID]time.Time
 	finished  map[types.UID]memory.FinishMark
+	matched   map[memory.MatchKey]time.Time
 	announced map[types.UID]policy.Announcement
 }
 
 // left returns how many marks are still to be added.
-func (w *wantedMarks) left() int { return len(w.unused) + len(w.finished) + len(w.announced) }
+func (w *wantedMarks) left() int {
+	return len(w.unused) + len(w.finished) + len(w.matched) + len(w.announced)
+}
 
 // changed returns the stored marks that must be changed or deleted. It removes the objects of all stored marks from the wanted marks.
 // notices returns the notices of stored marks as they must be, and reports whether nothing changes.
@@ -130,11 +134,12 @@ func (w *wantedMarks) changed(
 	for _, name := range slices.Sorted(maps.Keys(ns.Marks)) {
 		stored := ns.Marks[name]
 		m := &memory.Marks{NamespacedName: stored.NamespacedName, ResourceVersion: stored.ResourceVersion}
-		var sameUses, sameFinishes, sameNotices bool
+		var sameUses, sameFinishes, sameMatches, sameNotices bool
 		m.Unused, sameUses = keep(stored.Unused, w.unused, time.Time.Equal)
 		m.Finished, sameFinishes = keep(stored.Finished, w.finished, memory.FinishMark.Equal)
+		m.Matched, sameMatches = keep(stored.Matched, w.matched, time.Time.Equal)
 		m.Announced, sameNotices = notices(stored)
-		if !sameUses || !sameFinishes || !sameNotices || m.Len() == 0 {
+		if !sameUses || !sameFinishes || !sameMatches || !sameNotices || m.Len() == 0 {
 			changed = append(changed, m)
 		}
 	}
@@ -181,13 +186,13 @@ func (k *Knowledge) usesKnown(ns *memory.Namespace) bool {
 
 // keep returns the stored marks that are still wanted, with their wanted values, and reports whether nothing changes. It removes them from
 // wanted, so that each object stays where it is stored.
-func keep[M any](stored, wanted map[types.UID]M, equal func(M, M) bool) (out map[types.UID]M, same bool) {
-	out, same = map[types.UID]M{}, true
-	for uid, mark := range stored {
-		want, ok := wanted[uid]
+func keep[K comparable, M any](stored, wanted map[K]M, equal func(M, M) bool) (out map[K]M, same bool) {
+	out, same = map[K]M{}, true
+	for key, mark := range stored {
+		want, ok := wanted[key]
 		if ok {
-			out[uid] = want
-			delete(wanted, uid)
+			out[key] = want
+			delete(wanted, key)
 		}
 		same = same && ok && equal(want, mark)
 	}
@@ -202,7 +207,7 @@ func (w *wantedMarks) add(ns *memory.Namespace, changed []*memory.Marks) []*memo
 		m := &memory.Marks{
 			NamespacedName: types.NamespacedName{Namespace: ns.Name, Name: name},
 			Unused:         map[types.UID]time.Time{}, Finished: map[types.UID]memory.FinishMark{},
-			Announced: map[types.UID]policy.Announcement{},
+			Matched: map[memory.MatchKey]time.Time{}, Announced: map[types.UID]policy.Announcement{},
 		}
 		switch stored := ns.Marks[name]; {
 		case i >= 0:
@@ -214,10 +219,12 @@ func (w *wantedMarks) add(ns *memory.Namespace, changed []*memory.Marks) []*memo
 			m.ResourceVersion = stored.ResourceVersion
 			maps.Copy(m.Unused, stored.Unused)
 			maps.Copy(m.Finished, stored.Finished)
+			maps.Copy(m.Matched, stored.Matched)
 			maps.Copy(m.Announced, stored.Announced)
 		}
 		move(m.Unused, w.unused, MaxMarks-m.Len())
 		move(m.Finished, w.finished, MaxMarks-m.Len())
+		move(m.Matched, w.matched, MaxMarks-m.Len())
 		if m.Announced == nil {
 			m.Announced = map[types.UID]policy.Announcement{}
 		}
@@ -230,12 +237,12 @@ func (w *wantedMarks) add(ns *memory.Namespace, changed []*memory.Marks) []*memo
 }
 
 // move moves up to most marks.
-func move[M any](to, from map[types.UID]M, most int) {
-	for uid, mark := range from {
+func move[K comparable, M any](to, from map[K]M, most int) {
+	for key, mark := range from {
 		if most--; most < 0 {
 			return
 		}
-		to[uid] = mark
-		delete(from, uid)
+		to[key] = mark
+		delete(from, key)
 	}
 }

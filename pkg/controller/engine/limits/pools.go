@@ -31,9 +31,10 @@ func CeilingStatus(ps *memory.PolicyState) []gc.CeilingStatus {
 	return out
 }
 
-// Count moves a record to the pools and ceilings that must count it now.
+// Count notes since when rules match a record, and moves it to the pools and ceilings that must count it now.
 func (l *Limits) Count(rec *memory.Record, now time.Time) {
 	rec.Flags.Set(memory.MustCount, false)
+	l.noteMatching(rec, now)
 	if rec.LimitState != nil {
 		rec.LimitState.RecountAt = memory.ZeroInstant
 	}

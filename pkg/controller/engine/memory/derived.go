@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/windows"
 )
@@ -27,6 +28,8 @@ type Derived struct {
 	ConditionCount                    int           // the match conditions of all policies
 	// Unused are the resources that rules with after: Unused apply to.
 	Unused sets.Set[string]
+	// MatchIDs are the rules with after: Matched. NewMatchIDs are those of them that the objects are counted by for the first time.
+	MatchIDs, NewMatchIDs sets.Set[lifecycle.MatchID]
 	// SuspendedBy is the name of the first cluster policy with suspendAll; empty if there is none.
 	SuspendedBy string
 	// Unreadable is the first policy that cannot be read; nil if there is none.

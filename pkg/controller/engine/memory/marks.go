@@ -13,15 +13,16 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// Marks say since when objects of a namespace are unused, or finished if the objects do not say it themselves, and which notices of
-// deletions were given. Marks are stored, so that these times outlive this process. Several Marks with different names share the objects of
-// a namespace.
+// Marks say since when objects of a namespace are unused, finished if the objects do not say it themselves, or matched by rules, and which
+// notices of deletions were given. Marks are stored, so that these times outlive this process. Several Marks with different names share the
+// objects of a namespace.
 type Marks struct {
 	types.NamespacedName
 	// ResourceVersion is the resource version of the stored object; empty if nothing is stored yet.
 	ResourceVersion string
 	Unused          map[types.UID]time.Time
 	Finished        map[types.UID]FinishMark
+	Matched         map[MatchKey]time.Time
 	Announced       map[types.UID]policy.Announcement
 	// Forgotten are the objects in Announced whose notice does not count any more, because they needed none for a while, or were due later
 	// than it says. It is not stored: this replica remembers it until the notice is gone from the storage.
@@ -29,7 +30,7 @@ type Marks struct {
 }
 
 // Len is how many marks there are.
-func (m *Marks) Len() int { return len(m.Unused) + len(m.Finished) + len(m.Announced) }
+func (m *Marks) Len() int { return len(m.Unused) + len(m.Finished) + len(m.Matched) + len(m.Announced) }
 
 // Copy returns a copy that shares only the times, which never change.
 func (m *Marks) Copy() *Marks {

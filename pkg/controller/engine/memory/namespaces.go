@@ -75,6 +75,8 @@ type Namespace struct {
 	FormerWindows []windows.Set
 	// FirstSeen are the records whose finish is marked.
 	FirstSeen sets.Set[*Record]
+	// Matching says since when rules with after: Matched match the records, as far as any does.
+	Matching map[*Record]*Matching
 	// ToAnnounce are the records whose notice must be given now. Sent are the notices that this replica has given, and whose storage the
 	// watch has not reported yet.
 	ToAnnounce sets.Set[*Record]

@@ -11,12 +11,16 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // UpdateDerived is Engine.Derive for a namespace that was not removed, except for its holds.
 func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
-	d := memory.Derived{PolicyUIDs: sets.New[types.UID](), Unused: sets.New[string]()}
+	d := memory.Derived{
+		PolicyUIDs: sets.New[types.UID](), Unused: sets.New[string](),
+		MatchIDs: sets.New[lifecycle.MatchID](),
+	}
 	resources := sets.New[string]()
 	for _, ps := range ns.Policies {
 		addPolicy(&d, ps, &d.Enforcing, &d.Previews, resources, s.Table)
@@ -46,6 +50,10 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 		ns.FormerWindows = nil
 	}
 	ns.FormerWindows = append(ns.FormerWindows, ns.Windows...)
+	d.NewMatchIDs = d.MatchIDs.Difference(ns.MatchIDs)
+	if s.Touched.Counting.Has(ns) { // The objects have not been counted by all of the former ones yet.
+		d.NewMatchIDs = d.NewMatchIDs.Union(ns.NewMatchIDs)
+	}
 	formerUnused := ns.Unused
 	ns.Derived = d
 	s.UpdateWindow(ns, now)
@@ -91,6 +99,7 @@ func addPolicy(d *memory.Derived,
 	d.ConditionCount += ps.Compiled.NumberOfConditions()
 	resources.Insert(ps.Compiled.Resources(t.Finishing)...)
 	d.Unused.Insert(ps.Compiled.UnusedResources()...)
+	d.MatchIDs.Insert(ps.Compiled.MatchIDs()...)
 	if len(ps.Compiled.QuotaResources(t.Finishing)) > 0 {
 		resources.Insert(kinds.ResourceQuotas)
 	}

@@ -21,7 +21,7 @@ func (s *Snapshot) needPolicy(change Proposal) {
 	versions := versionsOf(s.from, change)
 	s.first = change.policies[0].Namespace
 	s.needs = needs(s.from, versions, s.first == "" || change.exact)
-	s.Deadlines = deadlinesIn(s.from, s.needs, versions)
+	s.Deadlines, s.Unfinished = deadlinesIn(s.from, s.needs, versions), unfinishedIn(s.from, s.needs, versions)
 	s.Conditions = conditionsFor(s.from, versions)
 	s.named = sets.New[string]()
 	for _, v := range versions {
@@ -49,6 +49,7 @@ func (s *Snapshot) needKind(k *kinds.Kind) {
 			}
 		}
 	}
+	s.Unfinished = unfinishedIn(e, s.needs, nil)
 }
 
 // affectedBy reports whether a change of a kind to this one matters in the namespace; see SetKinds.
@@ -188,12 +189,30 @@ func mayTakeDeadline(rec *memory.Record) bool {
 // deadlinesIn reports whether a change of a policy in some namespaces may change deadlines: the policy sets any before it or after it, or
 // another policy does, or Winnow has set any.
 func deadlinesIn(e *engine.Engine, namespaces map[*memory.Namespace]sets.Set[string], versions []policyVersion) bool {
-	setsAny := func(ps *memory.PolicyState) bool { return ps.Compiled != nil && ps.Compiled.SetsDeadlines() }
 	for ns := range namespaces {
-		if ns.DeadlinesSet > 0 || slices.ContainsFunc(ns.Policies, setsAny) {
+		if ns.DeadlinesSet > 0 {
 			return true
 		}
 	}
-	return slices.ContainsFunc(versions, func(v policyVersion) bool { return setsAny(&v.PolicyState) }) ||
-		slices.ContainsFunc(e.ClusterPolicies, setsAny)
+	return anyPolicy(e, namespaces, versions, (*policy.Policy).SetsDeadlines)
+}
+
+// unfinishedIn reports whether a change of a policy in some namespaces may make objects due that run: the policy deletes any before it or
+// after it, or another policy does, which may then decide.
+func unfinishedIn(e *engine.Engine, namespaces map[*memory.Namespace]sets.Set[string], versions []policyVersion) bool {
+	return anyPolicy(e, namespaces, versions, (*policy.Policy).DeletesUnfinished)
+}
+
+// anyPolicy reports whether something holds of a version of a policy, of a policy of these namespaces, or of a cluster policy.
+func anyPolicy(
+	e *engine.Engine, namespaces map[*memory.Namespace]sets.Set[string], versions []policyVersion, holds func(*policy.Policy) bool,
+) bool {
+	is := func(ps *memory.PolicyState) bool { return ps.Compiled != nil && holds(ps.Compiled) }
+	for ns := range namespaces {
+		if slices.ContainsFunc(ns.Policies, is) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(versions, func(v policyVersion) bool { return is(&v.PolicyState) }) ||
+		slices.ContainsFunc(e.ClusterPolicies, is)
 }

@@ -31,13 +31,16 @@ import (
 type Snapshot struct {
 	// Engine has the namespaces with their policies and holds, but no objects: the caller adds them.
 	Engine *engine.Engine
-	// Facts has the finished objects, the objects that cannot finish, and, if Deadlines is set, the running objects that may take a deadline.
-	// Other objects cannot become due by the change. CronJobs and Quotas are all CronJobs and quotas of the namespaces.
+	// Facts has the finished objects, the objects that cannot finish, if Deadlines is set, the running objects that may take a deadline, and
+	// if Unfinished is set, the running objects without a controller. Other objects cannot become due by the change. CronJobs and Quotas are
+	// all CronJobs and quotas of the namespaces.
 	Facts    []*facts.Compact
 	CronJobs []*lifecycle.CronJob
 	Quotas   []*memory.Quota
 	// Deadlines is set if any policy that may matter sets deadlines, or if Winnow has set any in these namespaces.
 	Deadlines bool
+	// Unfinished is set if any policy that may matter deletes objects that run.
+	Unfinished bool
 	// Cut says that the original knows more facts than were copied, or that the reading has not ended.
 	Cut bool
 	// Missing are the namespaces where not all objects that the change needs are known, by resource.
@@ -70,6 +73,7 @@ func New(e *engine.Engine, change Proposal, maxFacts int, spent func(work int) b
 		s.needPolicy(change)
 	}
 	s.Engine.Table, s.Engine.CopiedUsages = e.Table, map[types.UID]lifecycle.Usage{}
+	s.Engine.CopiedMatches = map[memory.MatchKey]time.Time{}
 	s.Engine.Fresh, s.Engine.Writes, s.Engine.LastRun = e.Fresh.WhatIsListed(), e.Writes, e.LastRun
 	s.Engine.NoMarks = true // The copied times include the marks, and no more marks follow.
 	for uid, w := range e.Recent {
@@ -122,7 +126,8 @@ func (s *Snapshot) copyFacts(ns *memory.Namespace, now time.Time, pause func(str
 // copyFact copies the fact of an object, unless the object is being deleted, and reports whether more may be copied. holds are the holds of
 // its namespace that were copied.
 func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.Time) bool {
-	needed := rec.Finished || !s.from.Table.Finishes(rec.Resource) || s.Deadlines && mayTakeDeadline(rec)
+	needed := rec.Finished || !s.from.Table.Finishes(rec.Resource) || s.Deadlines && mayTakeDeadline(rec) ||
+		s.Unfinished && rec.Controller == nil
 	if !needed || rec.Deleted() || !s.concerns(rec) {
 		return true
 	}
@@ -134,6 +139,9 @@ func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.T
 	s.Facts = append(s.Facts, &k)
 	s.copyClearance(rec, holds)
 	copyUsage(s.from, rec, s.Engine.CopiedUsages, now)
+	for _, r := range rec.Matching().Rules {
+		s.Engine.CopiedMatches[memory.MatchKey{UID: rec.UID(), Rule: r.Rule}] = r.Since
+	}
 	if rec.Flags.Has(memory.Recreated) {
 		s.Engine.SetReturned(&k)
 	}

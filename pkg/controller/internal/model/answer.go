@@ -96,6 +96,8 @@ func (c *recomputation) countsFrom(v match, f *lifecycle.Fact) time.Time {
 	switch v.after {
 	case gc.AfterCreated:
 		return c.notBeforeOwner(f, f.Created)
+	case gc.AfterMatched:
+		return c.notBeforeOwner(f, c.matchedSince(f, v.identity))
 	case gc.AfterUnused:
 		return f.Usage.Since
 	case gc.AfterFinished:
@@ -178,7 +180,7 @@ func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 	} else {
 		m = later(m, moment{at: c.endedAt(f)})
 	}
-	marked := f.FirstSeen != nil || countsFromUse(c.matches[f.UID])
+	marked := f.FirstSeen != nil || oneOf(countsFrom(c.matches[f.UID]), gc.AfterMatched, gc.AfterUnused)
 	if marked && !m.never && m.at.After(c.sinceWhen(f)) && m.at.After(f.FinishedAt) { // Rounded up.
 		m.at = m.at.Add(time.Second - 1).Truncate(time.Second)
 	}

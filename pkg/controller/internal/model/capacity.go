@@ -50,8 +50,14 @@ func (c *recomputation) counts(f *lifecycle.Fact) bool {
 
 // begun reports whether the object has finished or, if it cannot finish, what its rules count from has happened.
 func (c *recomputation) begun(f *lifecycle.Fact) bool {
-	v := c.matches[f.UID]
-	begins := f.Finished || !f.Finishes && (countsFromCreation(v) || countsFromUse(v) && f.Usage.State != lifecycle.InUse)
+	begins := f.Finished
+	switch countsFrom(c.matches[f.UID]) {
+	case gc.AfterCreated, gc.AfterMatched:
+		begins = f.Finished || f.Failed == "" && !c.runs(f)
+	case gc.AfterUnused:
+		begins = f.Usage.State != lifecycle.InUse
+	case gc.AfterFinished:
+	}
 	return begins && !c.countableFrom(f).After(c.Now)
 }
 

@@ -77,6 +77,7 @@ type object struct {
 	ConfigMap               string
 	Unused                  string // When a ConfigMap became unused; empty if something refers to it.
 	ReferrersUnknown        bool
+	Matched                 string // Since when all rules with after: Matched match that do; since now if empty.
 	Count                   int
 	Finished                string // Empty while it runs; after "first seen", when Winnow saw it finished that does not say when.
 	Outcome                 gc.Outcome

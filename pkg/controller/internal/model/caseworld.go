@@ -40,7 +40,10 @@ var ownerGroups = map[string]string{
 
 // world returns the objects of the example under these manifests.
 func (e *example) world(manifests string) (*World, error) {
-	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}, Notices: map[types.UID]Notice{}}
+	w := &World{
+		Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}, Notices: map[types.UID]Notice{},
+		Matched: map[types.UID]map[string]time.Time{},
+	}
 	if err := w.read(manifests); err != nil {
 		return nil, err
 	}
@@ -49,6 +52,7 @@ func (e *example) world(manifests string) (*World, error) {
 			f.ResourceVersion = uint64(len(w.Objects) + 1)
 			w.Objects = append(w.Objects, f)
 			w.Recreated[f.UID] = o.Recreated
+			w.setMatched(f.UID, o.Matched)
 			if o.Announced != "" {
 				n := Notice{Given: must(moments(o.Announced)), At: must(moments(o.Named))}
 				if o.Acknowledged != "" {
@@ -70,6 +74,19 @@ func (e *example) world(manifests string) (*World, error) {
 	}
 	w.nameNamespaces(e.Unobserved)
 	return w, nil
+}
+
+// setMatched sets since when all rules match an object, if they do.
+func (w *World) setMatched(uid types.UID, since string) {
+	if since == "" {
+		return
+	}
+	w.Matched[uid] = map[string]time.Time{}
+	for _, identities := range w.MatchedRules() {
+		for _, identity := range identities {
+			w.Matched[uid][identity] = must(moments(since))
+		}
+	}
 }
 
 var documentEnd = regexp.MustCompile(`(?m)^---$`)

@@ -111,7 +111,7 @@ func (c *recomputation) decideCandidate(
 		return say(Hold, "ReferrersUnknown", time.Time{})
 	case c.Now.Before(s.at):
 		return say(Wait, "NotDue", s.at)
-	case f.Finishes && !f.Finished:
+	case c.runs(f):
 		return say(Hold, "StillRunning", s.at)
 	case c.ownHold(f) != "":
 		return say(Hold, c.ownHold(f), s.at)
@@ -138,7 +138,7 @@ func (c *recomputation) ignored(f *lifecycle.Fact) string {
 		return c.namespaceForbids(f.Namespace)
 	case len(c.matches[f.UID]) == 0 && !c.hasCeiling(f):
 		return "NoPolicy"
-	case !f.Finished && f.Failed == "" && !countsFromCreation(c.matches[f.UID]) && !countsFromUse(c.matches[f.UID]):
+	case !f.Finished && f.Failed == "" && countsFrom(c.matches[f.UID]) == gc.AfterFinished:
 		return "NotFinished"
 	case countsFromUse(c.matches[f.UID]) && f.Usage.State == lifecycle.InUse:
 		return "InUse"

@@ -65,7 +65,9 @@ const DrawnObjects = 40
 
 // Draw draws a world at the time CaseNow.
 func Draw(t *rapid.T) *World {
-	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}}
+	w := &World{
+		Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}, Matched: map[types.UID]map[string]time.Time{},
+	}
 	for _, namespace := range DrawnNamespaces {
 		if !rarely(t, 15) {
 			w.Namespaces[namespace] = DrawNamespace(t)
@@ -85,6 +87,7 @@ func Draw(t *rapid.T) *World {
 		w.Objects = append(w.Objects, f)
 		w.Recreated[f.UID] = rarely(t, 10)
 	}
+	w.drawMatched(t)
 	for _, namespace := range DrawnNamespaces {
 		for _, name := range some(t, DrawnCronJobs) {
 			w.CronJobs = append(w.CronJobs, DrawCronJob(t, namespace, name))

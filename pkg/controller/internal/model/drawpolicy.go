@@ -93,7 +93,7 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 		r.NoticeDelivery = pick(t, "", "", gc.NoticeDeliveryBestEffort, gc.NoticeDeliveryRequired)
 	}
 	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
-		r.After, r.Outcome = gc.AfterCreated, ""
+		r.After, r.Outcome, r.Unfinished = pick(t, gc.AfterCreated, gc.AfterMatched), "", pick(t, "", gc.UnfinishedDelete, gc.UnfinishedHold)
 		if r.TTL = new(pick(t, drawnTTLs...)); rarely(t, 2) {
 			r.Capacity = drawCapacity(t)
 		}
@@ -101,7 +101,9 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 			r.TTL = nil
 		}
 		if slices.Equal(r.Resources, []string{DrawnConfigMaps}) || rarely(t, 40) { // Others cannot be unused, so the policy cannot be read.
-			r.After = pick(t, gc.AfterUnused, gc.AfterCreated)
+			if r.After = pick(t, gc.AfterUnused, gc.AfterCreated, gc.AfterMatched); r.After == gc.AfterUnused && !rarely(t, 40) {
+				r.Unfinished = "" // Otherwise the policy cannot be read.
+			}
 		}
 		return r
 	}

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
@@ -18,6 +19,7 @@ import (
 // policy is a CleanupPolicy or a ClusterCleanupPolicy.
 type policy struct {
 	ref  PolicyRef
+	uid  types.UID
 	spec *gc.CleanupPolicySpec
 	// cluster is the whole spec of a ClusterCleanupPolicy; nil for a CleanupPolicy.
 	cluster *gc.ClusterCleanupPolicySpec
@@ -27,7 +29,7 @@ type policy struct {
 func (w *World) namespaced() []policy {
 	var out []policy
 	for _, p := range w.Policies {
-		out = append(out, policy{ref: PolicyRef{p.Namespace, p.Name}, spec: &p.Spec})
+		out = append(out, policy{ref: PolicyRef{p.Namespace, p.Name}, uid: p.UID, spec: &p.Spec})
 	}
 	return byName(out)
 }
@@ -36,7 +38,7 @@ func (w *World) namespaced() []policy {
 func (w *World) clusterWide() []policy {
 	var out []policy
 	for _, p := range w.ClusterPolicies {
-		out = append(out, policy{ref: PolicyRef{Name: p.Name}, spec: p.Spec.Defaults(), cluster: &p.Spec})
+		out = append(out, policy{ref: PolicyRef{Name: p.Name}, uid: p.UID, spec: p.Spec.Defaults(), cluster: &p.Spec})
 	}
 	return byName(out)
 }
@@ -70,6 +72,9 @@ type match struct {
 	failed bool
 	// after is what the TTL is counted from.
 	after gc.After
+	// identity is of a rule with after: Matched; see identityOf. deletesUnfinished says unfinished: Delete.
+	identity          string
+	deletesUnfinished bool
 	// withOwner leaves the object to its owner even if the owner has finished.
 	withOwner bool
 	// deletesApplied says managedElsewhere: Delete.
@@ -115,9 +120,9 @@ func (p policy) matchesOn(f *lifecycle.Fact, previewed PolicyRef) []match {
 		if meets, failed := meetsConditions(r, f); meets || failed {
 			return []match{{
 				policy: p.ref, rule: r.Name, annotations: p.spec.AnnotationTTL, ttl: r.TTL, capacity: r.Capacity,
-				deadline:       r.ActiveDeadline,
-				failed:         failed,
-				after:          r.After,
+				deadline: r.ActiveDeadline,
+				failed:   failed,
+				after:    r.After, identity: p.identityOf(r), deletesUnfinished: r.Unfinished == gc.UnfinishedDelete,
 				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
 				deletesApplied: r.ManagedElsewhere == gc.ManagedElsewhereDelete,
 				propagation:    orBackground(r.PropagationPolicy),
@@ -207,24 +212,45 @@ func later(a, b moment) moment {
 	return a
 }
 
-// countsFromCreation reports whether no match waits for the object to finish.
-func countsFromCreation(matches []match) bool {
-	return len(matches) > 0 && all(matches, func(v match) bool { return v.after == gc.AfterCreated })
+// countsFrom returns what some durations count from: the last of these that any match counts from.
+func countsFrom(matches []match) gc.After {
+	for _, after := range []gc.After{gc.AfterFinished, gc.AfterUnused, gc.AfterMatched} {
+		if slices.ContainsFunc(matches, func(v match) bool { return v.after == after || v.after == "" && after == gc.AfterFinished }) {
+			return after
+		}
+	}
+	if len(matches) == 0 {
+		return gc.AfterFinished
+	}
+	return gc.AfterCreated
 }
 
 // countsFromUse reports whether no match waits for the object to finish, and some wait until nothing uses it.
-func countsFromUse(matches []match) bool {
-	return !countsFromCreation(matches) && len(matches) > 0 &&
-		all(matches, func(v match) bool { return oneOf(v.after, gc.AfterCreated, gc.AfterUnused) })
+func countsFromUse(matches []match) bool { return countsFrom(matches) == gc.AfterUnused }
+
+// runs reports whether an object can finish and has not, and is kept for that.
+func (c *recomputation) runs(f *lifecycle.Fact) bool {
+	matches := c.matches[f.UID]
+	taken := len(matches) > 0 && all(matches, func(v match) bool { return v.deletesUnfinished })
+	return f.Finishes && !f.Finished && !(taken && f.Controller == nil)
 }
 
 // sinceWhen is the time from which durations count that do not belong to one rule.
 func (c *recomputation) sinceWhen(f *lifecycle.Fact) time.Time {
-	switch matches := c.matches[f.UID]; {
-	case countsFromCreation(matches):
+	switch countsFrom(c.matches[f.UID]) {
+	case gc.AfterCreated:
 		return c.notBeforeOwner(f, f.Created)
-	case countsFromUse(matches):
+	case gc.AfterMatched:
+		var last time.Time
+		for _, v := range c.matches[f.UID] {
+			if at := c.countsFrom(v, f); v.after == gc.AfterMatched && at.After(last) {
+				last = at
+			}
+		}
+		return last
+	case gc.AfterUnused:
 		return f.Usage.Since
+	case gc.AfterFinished:
 	}
 	return c.endedAt(f)
 }

@@ -33,6 +33,8 @@ type World struct {
 	Quotas          []*corev1.ResourceQuota
 	// Notices are the notices that are stored, by the UID of the object.
 	Notices map[types.UID]Notice
+	// Matched says since when rules with after: Matched match objects, by the UID of the object and the identity of the rule.
+	Matched map[types.UID]map[string]time.Time
 	// Recreated are the objects that came back under the same name too often.
 	Recreated map[types.UID]bool
 }

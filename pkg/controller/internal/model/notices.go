@@ -173,7 +173,7 @@ func (w *World) NeedsNotice() map[types.UID]time.Time {
 			continue
 		}
 		_, stored := c.noticeOf(f, due)
-		kept := c.stops(f.Namespace, v.policy) || c.ownHold(f) != "" || f.Finishes && !f.Finished
+		kept := c.stops(f.Namespace, v.policy) || c.ownHold(f) != "" || c.runs(f)
 		switch {
 		case stored:
 		case v.Action == Wait && !kept && !c.Now.Before(due.Add(-lead)),

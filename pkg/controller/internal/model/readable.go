@@ -40,7 +40,11 @@ func readableAfter(r gc.CleanupRule) bool {
 	if r.After == gc.AfterUnused && !all(r.Resources, func(resource string) bool { return oneOf(resource, "configmaps", "secrets") }) {
 		return false
 	}
-	if oneOf(r.After, gc.AfterCreated, gc.AfterUnused) {
+	if r.Unfinished != "" && !(oneOf(r.Unfinished, gc.UnfinishedHold, gc.UnfinishedDelete) && oneOf(r.After, gc.AfterCreated, gc.AfterMatched)) ||
+		r.After == gc.AfterMatched && !all(r.Resources, finishes) {
+		return false
+	}
+	if oneOf(r.After, gc.AfterCreated, gc.AfterMatched, gc.AfterUnused) {
 		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selectsSome(r) && r.Outcome == "" && r.ActiveDeadline == nil
 	}
 	return oneOf(r.After, "", gc.AfterFinished) && all(r.Resources, finishes)

@@ -148,6 +148,18 @@ func (b *RuleBuilder) AfterCreated() *RuleBuilder {
 	return b
 }
 
+// AfterMatched makes the rule count from when it began to match.
+func (b *RuleBuilder) AfterMatched() *RuleBuilder {
+	b.rule.After = gc.AfterMatched
+	return b
+}
+
+// Unfinished sets the field unfinished.
+func (b *RuleBuilder) Unfinished(p gc.UnfinishedPolicy) *RuleBuilder {
+	b.rule.Unfinished = p
+	return b
+}
+
 // AfterUnused makes the rule count from the last use.
 func (b *RuleBuilder) AfterUnused() *RuleBuilder {
 	b.rule.After = gc.AfterUnused

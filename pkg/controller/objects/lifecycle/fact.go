@@ -61,6 +61,8 @@ type Fact struct {
 
 	// Usage is not part of the object, so it is set when policies are asked.
 	Usage Usage
+	// Matched says since when rules match the object that count from that. It is not part of the object either.
+	Matched []Matched
 
 	// Conditions are the results of match conditions for this state of the object.
 	Conditions Results

@@ -85,6 +85,7 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 			return nil, fmt.Errorf("spec.rules[%d].name: %q is taken", i, r.Name)
 		}
 		names.Insert(r.Name)
+		r.identify(m.UID)
 		out.rules = append(out.rules, r)
 	}
 	return out, nil
@@ -139,6 +140,9 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 
 // checkTrigger returns an error if validation would refuse the rule because of its trigger.
 func checkTrigger(r *gc.CleanupRule, t *gc.Trigger, selector labels.Selector) error {
+	if r.Unfinished != "" && !t.CanTakeUnfinished() {
+		return errors.New("unfinished: needs after: Created or Matched")
+	}
 	if err := checkNamed("resources", t, r.Resources); err != nil || t.NeedsFinish() {
 		return err
 	}
@@ -157,6 +161,8 @@ func checkNamed(field string, t *gc.Trigger, resources []string) error {
 		case t.CanName(resource):
 		case t.NeedsFinish():
 			return fmt.Errorf("%s: %q never finish", field, resource)
+		case len(t.Resources) == 0:
+			return fmt.Errorf("%s: %q can be counted only from their creation", field, resource)
 		default:
 			return fmt.Errorf("after: %s is for %s", t.After, strings.Join(t.Resources, " and "))
 		}

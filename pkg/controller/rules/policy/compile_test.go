@@ -25,6 +25,10 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+func matchedRule() *testbuilders.RuleBuilder {
+	return testbuilders.Rule("r", "1h").For("pods").Labelled("app", "x").AfterMatched()
+}
+
 func TestCompileErrors(t *testing.T) {
 	badSelector := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
 	rule := func(r *testbuilders.RuleBuilder) *testbuilders.PolicyBuilder {
@@ -48,6 +52,10 @@ func TestCompileErrors(t *testing.T) {
 		"a resource that is never deleted":    {rule(testbuilders.Rule("r", "1h").For("nodes")), `spec.rules[1]: resources: "nodes" is never deleted`},
 		"all resources":                       {rule(testbuilders.Rule("r", "1h").For("*")), `spec.rules[1].resources: "*" is not allowed in a policy of a namespace`},
 		"all resources and others":            {rule(testbuilders.Rule("r", "1h").For("*", "pods")), `spec.rules[1]: resources: "*" wildcards are not allowed`},
+		"unfinished":                          {rule(matchedRule().Unfinished("Maybe")), `spec.rules[1]: unfinished: "Maybe" is not one of`},
+		"unfinished after the finish":         {rule(testbuilders.Rule("r", "1h").Unfinished("Delete")), "spec.rules[1]: unfinished: needs after: Created or Matched"},
+		"after: Matched for Events":           {rule(matchedRule().For("events")), `spec.rules[1]: resources: "events" can be counted only from their creation`},
+		"after: Matched for everything":       {rule(testbuilders.Rule("r", "1h").For("pods").AfterMatched()), "spec.rules[1]: after: Matched needs resources"},
 		"dependents":                          {rule(testbuilders.Rule("r", "1h").Dependents("Always")), `spec.rules[1]: dependents: "Always" is not one of`},
 		"a propagation":                       {rule(testbuilders.Rule("r", "1h").Propagation("Orphan")), `spec.rules[1]: propagationPolicy: "Orphan" is not one of`},
 		"what was not understood whole":       {testbuilders.Policy("p").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`), `unknown field "spec.x"`},

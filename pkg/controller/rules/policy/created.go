@@ -13,7 +13,7 @@ import (
 // afterCreated deletes objects some time after their creation. Objects that can finish must have finished too, see decideCandidate.
 var afterCreated = trigger{
 	Trigger: gc.TriggerOf(gc.AfterCreated),
-	since: func(f *lifecycle.Fact, ownerFinished time.Time) time.Time {
+	since: func(f *lifecycle.Fact, _ *Rule, ownerFinished time.Time) time.Time {
 		return notBefore(f.Created, ownerFinished)
 	},
 	excluded: excludeNone,

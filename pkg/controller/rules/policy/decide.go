@@ -182,13 +182,21 @@ func (e *Effective) decideCandidate(a answer, limits Limits, now time.Time) Deci
 	case now.Before(a.at):
 		return Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}
 	case e.runs():
-		return Decision{Action: Hold, Reason: ReasonStillRunning, Detail: "it has not finished", At: a.at}
+		return Decision{Action: Hold, Reason: ReasonStillRunning, Detail: e.whyRuns(), At: a.at}
 	case hold.reason != "":
 		return Decision{Action: Hold, Reason: hold.reason, Detail: hold.detail, At: a.at}
 	case e.wait != nil:
 		return e.decideWait(a, limits, now)
 	}
 	return Decision{Action: Delete, Reason: a.reason, At: a.at}
+}
+
+// whyRuns says why an object that runs is not deleted.
+func (e *Effective) whyRuns() string {
+	if e.deletesUnfinished {
+		return "it has not finished, and unfinished: Delete deletes nothing that has a controller"
+	}
+	return "it has not finished"
 }
 
 func terminatingDetail(f *lifecycle.Fact) string {
@@ -295,7 +303,7 @@ func (e *Effective) adjustMatches(r Resolution, a answer, limits Limits, t *trac
 
 // answer returns the earlier of TTL and capacity.
 func (m *Match) answer(o *Object) answer {
-	start := o.since(m.Rule.trigger)
+	start := o.since(m.Rule)
 	a := answer{at: start.Add(m.Rule.ttl.duration), never: m.Rule.ttl.never, reason: ReasonExpired}
 	if m.Over {
 		over := answer{at: start.Add(m.Rule.Capacity.minAge), reason: ReasonOverCapacity}

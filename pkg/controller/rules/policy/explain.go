@@ -278,7 +278,7 @@ func (e *Effective) whyOutside() string {
 	_, inPool := out.Rule.Capacity.PoolKey(e.Fact)
 	switch {
 	case e.runs():
-		return "it has not finished"
+		return e.whyRuns()
 	case hold.reason != "":
 		return fmt.Sprintf("%s: %s", hold.reason, cmp.Or(hold.detail, hold.reason.summary()))
 	case !inPool && out.Rule.Capacity.per == gc.CapacityPerOwner:

@@ -13,7 +13,7 @@ import (
 // afterFinished deletes objects some time after they have finished.
 var afterFinished = trigger{
 	Trigger: gc.TriggerOf(gc.AfterFinished),
-	since: func(f *lifecycle.Fact, ownerFinished time.Time) time.Time {
+	since: func(f *lifecycle.Fact, _ *Rule, ownerFinished time.Time) time.Time {
 		return notBefore(f.FinishedAt, ownerFinished)
 	},
 	excluded: func(f *lifecycle.Fact) Reason {

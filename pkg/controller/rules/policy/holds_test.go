@@ -53,7 +53,8 @@ func TestOrderOfHolds(t *testing.T) {
 func TestNothingIsAllocated(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for i := range triggers {
-		fact := &lifecycle.Fact{Finished: true, FinishedAt: now, Created: now, Usage: lifecycle.Usage{State: lifecycle.Unused, Since: now}}
+		fact := &lifecycle.Fact{Finished: true, FinishedAt: now, Created: now, Usage: lifecycle.Usage{State: lifecycle.Unused, Since: now},
+			Matched: []lifecycle.Matched{{Since: now}}}
 		options := defaultOptions
 		options.trigger = triggers[i]
 		matches := []Match{

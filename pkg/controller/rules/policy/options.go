@@ -16,6 +16,8 @@ type options struct {
 	// trigger is the event from which the TTL is counted. Of several triggers, the last one that happens to an object applies. Durations that
 	// no rule sets are counted from it too.
 	trigger *trigger
+	// deletesUnfinished is set if all matches delete objects that can finish and have not.
+	deletesUnfinished bool
 	// withOwner is set if any match leaves the object to its owner.
 	withOwner bool
 	// managedElsewhere is Delete only if all matches say so.
@@ -32,13 +34,15 @@ var defaultOptions = options{trigger: &afterFinished, withOwner: true, managedEl
 func compileOptions(r *gc.CleanupRule) (options, error) {
 	keepCopy, err := compileKeepCopy(r)
 	return options{
-			trigger:          triggerOf(r.After),
-			withOwner:        r.Dependents != gc.DependentsAfterOwnerFinished,
-			managedElsewhere: r.ManagedElsewhere,
-			keepCopy:         keepCopy,
+			trigger:           triggerOf(r.After),
+			deletesUnfinished: r.Unfinished == gc.UnfinishedDelete,
+			withOwner:         r.Dependents != gc.DependentsAfterOwnerFinished,
+			managedElsewhere:  r.ManagedElsewhere,
+			keepCopy:          keepCopy,
 		}, errors.Join(
 			err,
 			oneOf("after", r.After, append([]gc.After{""}, gc.Afters()...)...),
+			oneOf("unfinished", r.Unfinished, "", gc.UnfinishedHold, gc.UnfinishedDelete),
 			oneOf("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
 			oneOf("managedElsewhere", r.ManagedElsewhere, "", gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete),
 		)
@@ -74,6 +78,7 @@ func (o *options) add(other *options) {
 	if other.trigger.laterThan(o.trigger) {
 		o.trigger = other.trigger
 	}
+	o.deletesUnfinished = o.deletesUnfinished && other.deletesUnfinished
 	o.withOwner = o.withOwner || other.withOwner
 	if other.managedElsewhere != gc.ManagedElsewhereDelete {
 		o.managedElsewhere = other.managedElsewhere

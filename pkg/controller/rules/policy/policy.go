@@ -62,6 +62,7 @@ type Rule struct {
 	outcome     gc.Outcome
 	ttl         ttl
 	propagation metav1.DeletionPropagation
+	matchID     lifecycle.MatchID // see identify
 	// activeDeadline is how long objects may run; zero if the rule does not say.
 	activeDeadline time.Duration
 	wait           *wait // nil if due objects wait for nothing

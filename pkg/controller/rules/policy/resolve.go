@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,9 @@ type Effective struct {
 	// latest is the latest answer of the matches, and by is the match that gives it; empty if there are no matches.
 	latest answer
 	by     Resolution
+	// counts is the rule from whose time durations are counted that no rule sets: of the rules with the trigger, the one whose event happened
+	// last. It is nil if there are no matches.
+	counts *Rule
 	// latestWithoutQuotas is the latest answer if percentOfQuota limits nothing, and latestByTime if no limit by count does.
 	latestWithoutQuotas, latestByTime answer
 	// unlimited is set if a match keeps the object forever, and limits no number. outside is the first match that limits only the number and
@@ -96,13 +100,24 @@ func (e *Effective) add(m *Match) {
 		e.options.add(&m.Rule.options)
 	}
 	if e.doubt.reason == "" {
-		e.doubt = m.doubt
+		e.doubt = cmp.Or(m.doubt, e.notNoted(m.Rule))
 	}
+	e.addTime(m.Rule)
 	e.addDeadline(m, first)
 	e.addWait(m)
 	e.addNotice(m)
 	e.addAnswer(m, first)
 	e.addLimit(m)
+}
+
+// addTime notes from when durations are counted that no rule sets.
+func (e *Effective) addTime(r *Rule) {
+	if r.trigger != e.trigger {
+		return
+	}
+	if e.counts == nil || e.counts.trigger != e.trigger || e.Object.since(r).After(e.Object.since(e.counts)) {
+		e.counts = r
+	}
 }
 
 // addAnswer adds the answer of a match.
@@ -154,10 +169,10 @@ func (m *Match) answerByTime(o *Object) answer {
 }
 
 // since is the time from which the TTL of the annotation, minTTL and maxTTL are counted.
-func (e *Effective) since() time.Time { return e.Object.since(e.trigger) }
+func (e *Effective) since() time.Time { return e.trigger.since(e.Fact, e.counts, e.Owner.FinishedAt) }
 
-// since is the time from which a TTL is counted.
-func (o *Object) since(t *trigger) time.Time { return t.since(o.Fact, o.Owner.FinishedAt) }
+// since is the time from which the TTL of a rule is counted.
+func (o *Object) since(r *Rule) time.Time { return r.trigger.since(o.Fact, r, o.Owner.FinishedAt) }
 
 // EndedAt is when the object finished, or when its controller finished if that is later, because the controller needed the object until
 // then; zero if the object has not finished, or it is not known when.
@@ -167,7 +182,7 @@ func (o *Object) EndedAt() time.Time { return notBefore(o.FinishedAt, o.Owner.Fi
 func (e *Effective) Unevaluated() bool { return e.doubt.reason == ReasonUnobserved }
 
 // RankedBy is the time by which the pool of a match ranks the object: the time from which its rule counts.
-func (m *Match) RankedBy(o *Object) time.Time { return o.since(m.Rule.trigger) }
+func (m *Match) RankedBy(o *Object) time.Time { return o.since(m.Rule) }
 
 // Counting is how limits count an object.
 type Counting struct {
@@ -209,8 +224,10 @@ func (e *Effective) Counting(b *Bounds, now time.Time) Counting {
 	return out
 }
 
-// runs reports whether the object can finish and has not.
-func (e *Effective) runs() bool { return e.Finishes && !e.Finished }
+// runs reports whether the object can finish and has not, and may not be deleted before. A controller would create it again, or needs it.
+func (e *Effective) runs() bool {
+	return e.Finishes && !e.Finished && (!e.deletesUnfinished || e.Controller != nil)
+}
 
 // Resolution is who decides for an object.
 type Resolution struct {

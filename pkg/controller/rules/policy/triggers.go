@@ -15,8 +15,9 @@ import (
 // which is on the heap anyway, and not the Effective, which stays on the stack.
 type trigger struct {
 	*gc.Trigger
-	// since is when the event happened; zero if it has not happened, or it is not known when. ownerFinished is when the controller finished.
-	since func(f *lifecycle.Fact, ownerFinished time.Time) time.Time
+	// since is when the event of a rule happened; zero if it has not happened, or it is not known when. The rule is nil if no policy matches.
+	// ownerFinished is when the controller finished.
+	since func(f *lifecycle.Fact, r *Rule, ownerFinished time.Time) time.Time
 	// excluded returns why the object is no candidate; empty if it may be one.
 	excluded func(*lifecycle.Fact) Reason
 	// unclear returns why it is not known since when the object is a candidate; zero if it is known.
@@ -29,9 +30,9 @@ type trigger struct {
 	marked bool
 }
 
-// triggers are in the order of what happens to an object: it is created, becomes unused, and finishes. If the matches have several
+// triggers are in the order of what happens to an object: it is created, matches, becomes unused, and finishes. If the matches have several
 // triggers, the last one decides. Objects that can become unused never finish, so they are no candidates if the matches have both triggers.
-var triggers = []*trigger{&afterCreated, &afterUnused, &afterFinished}
+var triggers = []*trigger{&afterCreated, &afterMatched, &afterUnused, &afterFinished}
 
 // triggerOf returns the trigger of a valid value; empty is gc.AfterFinished.
 func triggerOf(after gc.After) *trigger {

@@ -14,7 +14,7 @@ import (
 // afterUnused deletes objects that nothing refers to any more, some time after the last use.
 var afterUnused = trigger{
 	Trigger: gc.TriggerOf(gc.AfterUnused),
-	since:   func(f *lifecycle.Fact, _ time.Time) time.Time { return f.Usage.Since },
+	since:   func(f *lifecycle.Fact, _ *Rule, _ time.Time) time.Time { return f.Usage.Since },
 	excluded: func(f *lifecycle.Fact) Reason {
 		if f.Usage.State != lifecycle.InUse {
 			return ""

@@ -1,13 +1,14 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package marks stores since when ConfigMaps and Secrets are unused, and objects finished that do not say so themselves, and which notices
-// of deletions were given, in the cluster's own API; see artifacts/storage.
+// Package marks stores since when ConfigMaps and Secrets are unused, objects finished that do not say so themselves, and rules match, and
+// which notices of deletions were given, in the cluster's own API; see artifacts/storage.
 package marks
 
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/write/stored"
 )
@@ -24,11 +26,12 @@ var Resource = schema.GroupVersionResource{Group: "internal.gc.winnow.dev", Vers
 
 const kind = "UsageMarks"
 
-// The fields have marks by the UIDs of objects. fieldUnused is always there, because versions of Winnow that know no other field require
+// The fields have marks by the UIDs of objects, and fieldMatched by the UID and the ID of a rule. fieldUnused is always there, because versions of Winnow that know no other field require
 // it.
 const (
 	fieldUnused    = "unused"
 	fieldFinished  = "finished"
+	fieldMatched   = "matched"
 	fieldNotices   = "notices"
 	fieldSince     = "since"
 	fieldGiven     = "given"
@@ -52,6 +55,13 @@ func encode(m *memory.Marks) *unstructured.Unstructured {
 			}
 		}
 		object.Object[fieldFinished] = finished
+	}
+	if len(m.Matched) > 0 {
+		matched := make(map[string]any, len(m.Matched))
+		for key, since := range m.Matched {
+			matched[encodeKey(key)] = encodeTime(since)
+		}
+		object.Object[fieldMatched] = matched
 	}
 	if len(m.Announced) > 0 {
 		notices := make(map[string]any, len(m.Announced))
@@ -82,38 +92,67 @@ func Decode(object *unstructured.Unstructured) (*memory.Marks, error) {
 		NamespacedName:  types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
 		ResourceVersion: object.GetResourceVersion(),
 	}
-	unused, err := decode(object, fieldUnused, decodeTime)
+	unused, err := decode(object, fieldUnused, decodeUID, decodeTime)
 	if err != nil {
 		return out, err
 	}
 	var finished map[types.UID]memory.FinishMark
 	if object.Object[fieldFinished] != nil {
-		if finished, err = decode(object, fieldFinished, decodeFinish); err != nil {
+		if finished, err = decode(object, fieldFinished, decodeUID, decodeFinish); err != nil {
+			return out, err
+		}
+	}
+	var matched map[memory.MatchKey]time.Time
+	if object.Object[fieldMatched] != nil {
+		if matched, err = decode(object, fieldMatched, decodeKey, decodeTime); err != nil {
 			return out, err
 		}
 	}
 	var announced map[types.UID]policy.Announcement
 	if object.Object[fieldNotices] != nil {
-		if announced, err = decode(object, fieldNotices, decodeNotice); err != nil {
+		if announced, err = decode(object, fieldNotices, decodeUID, decodeNotice); err != nil {
 			return out, err
 		}
 	}
-	out.Unused, out.Finished, out.Announced = unused, finished, announced
+	out.Unused, out.Finished, out.Matched, out.Announced = unused, finished, matched, announced
 	return out, nil
 }
 
-func decode[M any](object *unstructured.Unstructured, field string, decode func(any) (M, bool)) (map[types.UID]M, error) {
+func decode[K comparable, M any](
+	object *unstructured.Unstructured, field string, decodeKey func(string) (K, bool), decode func(any) (M, bool),
+) (map[K]M, error) {
 	stored, ok := object.Object[field].(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("%s of UsageMarks %q is %T, not a map", field, title(object), object.Object[field])
 	}
-	out := make(map[types.UID]M, len(stored))
-	for uid, value := range stored {
-		if out[types.UID(uid)], ok = decode(value); !ok {
-			return nil, fmt.Errorf("%s of UsageMarks %q has %v for %q, not a time", field, title(object), value, uid)
+	out := make(map[K]M, len(stored))
+	for text, value := range stored {
+		key, ok := decodeKey(text)
+		if !ok {
+			return nil, fmt.Errorf("%s of UsageMarks %q has the key %q, not the UID of an object and the ID of a rule", field, title(object), text)
+		}
+		if out[key], ok = decode(value); !ok {
+			return nil, fmt.Errorf("%s of UsageMarks %q has %v for %q, not a time", field, title(object), value, text)
 		}
 	}
 	return out, nil
+}
+
+func decodeUID(text string) (types.UID, bool) { return types.UID(text), true }
+
+// keySeparator stands in no UID and no ID.
+const keySeparator = "/"
+
+func encodeKey(key memory.MatchKey) string {
+	return fmt.Sprintf("%s%s%016x", key.UID, keySeparator, uint64(key.Rule))
+}
+
+// decodeKey accepts only what encodeKey writes, so that no two keys are the same.
+func decodeKey(text string) (memory.MatchKey, bool) {
+	uid, id, _ := strings.Cut(text, keySeparator)
+	rule, err := strconv.ParseUint(id, 16, 64)
+	key := memory.MatchKey{UID: types.UID(uid), Rule: lifecycle.MatchID(rule)}
+	return key, err == nil && encodeKey(key) == text
 }
 
 func title(object *unstructured.Unstructured) string {

@@ -20,6 +20,7 @@ import (
 	manifests "github.com/winnow-dev/winnow/artifacts/storage"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/knowledge"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
@@ -76,6 +77,16 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := decoded(t, body); err != nil || !cmp.Equal(got, finished) || len(body) > 700_000 {
 		t.Errorf("%d bytes: %v %s", len(body), err, cmp.Diff(finished, got))
 	}
+	matched := of("team-a", "marks-0", "7", 0)
+	matched.Matched = map[memory.MatchKey]time.Time{}
+	for i := range knowledge.MaxMarks {
+		key := memory.MatchKey{UID: types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i/2)), Rule: math.MaxUint64 - lifecycle.MatchID(i)}
+		matched.Matched[key] = noon.Add(time.Duration(i)*time.Second + 123456789)
+	}
+	body = encoded(t, matched)
+	if got, err := decoded(t, body); err != nil || !cmp.Equal(got, matched) || len(body) > 500_000 {
+		t.Errorf("%d bytes: %v %s", len(body), err, cmp.Diff(matched, got))
+	}
 	announced := of("team-a", "marks-0", "7", 0)
 	announced.Announced = map[types.UID]policy.Announcement{}
 	for i := range knowledge.MaxMarks {
@@ -88,9 +99,10 @@ func TestRoundTrip(t *testing.T) {
 	}
 	local := of("team-a", "marks-0", "", 0)
 	local.Finished = map[types.UID]memory.FinishMark{"b": {Since: noon.Add(500_000_000), Version: 12}}
+	local.Matched = map[memory.MatchKey]time.Time{{UID: "c", Rule: 255}: noon}
 	local.Unused["a"] = noon.Add(123456789).In(time.FixedZone("", 3600))
 	want := `{"apiVersion":"internal.gc.winnow.dev/v1alpha1","finished":{"b":{"resourceVersion":"12","since":"2026-11-25T12:00:00.5Z"}},` +
-		`"kind":"UsageMarks","metadata":{"name":"marks-0","namespace":"team-a"},` +
+		`"kind":"UsageMarks","matched":{"c/00000000000000ff":"2026-11-25T12:00:00Z"},"metadata":{"name":"marks-0","namespace":"team-a"},` +
 		`"unused":{"a":"2026-11-25T12:00:00.123456789Z"}}`
 	if got := string(encoded(t, local)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -109,6 +121,10 @@ func TestUnreadable(t *testing.T) {
 		{`{"unused": {}, "finished": "yesterday"}`, "is string, not a map"},
 		{`{"unused": {}, "finished": {"a": "2026-11-25T12:00:00Z"}}`, `has 2026-11-25T12:00:00Z for "a", not a time`},
 		{`{"unused": {}, "finished": {"a": {"since": "2026-11-25T12:00:00Z", "resourceVersion": "x"}}}`, `not a time`},
+		{`{"unused": {}, "matched": ["a"]}`, "is []interface {}, not a map"},
+		{`{"unused": {}, "matched": {"a/0000000000000001": "yesterday"}}`, `has yesterday for "a/0000000000000001", not a time`},
+		{`{"unused": {}, "matched": {"a/1": "2026-11-25T12:00:00Z"}}`, `has the key "a/1", not the UID of an object and the ID of a rule`},
+		{`{"unused": {}, "matched": {"a": "2026-11-25T12:00:00Z"}}`, `has the key "a"`},
 		{`{"unused": {}, "notices": ["a"]}`, "is []interface {}, not a map"},
 		{`{"unused": {}, "notices": {"a": "2026-11-25T12:00:00Z"}}`, `not a time`},
 		{`{"unused": {}, "notices": {"a": {"given": "2026-11-25T12:00:00Z"}}}`, `not a time`},
@@ -162,6 +178,7 @@ func TestDefinition(t *testing.T) {
 	if crd.Spec.Names.Kind != kind || version.Name != Resource.Version || crd.Spec.Scope != "Namespaced" ||
 		version.Schema.OpenAPIV3Schema.Properties[fieldUnused].MaxProperties != knowledge.MaxMarks ||
 		version.Schema.OpenAPIV3Schema.Properties[fieldFinished].MaxProperties != knowledge.MaxMarks ||
+		version.Schema.OpenAPIV3Schema.Properties[fieldMatched].MaxProperties != knowledge.MaxMarks ||
 		version.Schema.OpenAPIV3Schema.Properties[fieldNotices].MaxProperties != knowledge.MaxMarks {
 		t.Errorf("got %+v", crd)
 	}

@@ -1,0 +1,290 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+)
+
+// matchedRule deletes ConfigMaps an hour after they were labelled superseded.
+func matchedRule() *testbuilders.RuleBuilder {
+	return testbuilders.Rule("r", "1h").For(gc.ResourceConfigMaps).Labelled("superseded", "yes").AfterMatched()
+}
+
+func matchedPolicy(generation int64, rules ...*testbuilders.RuleBuilder) *testbuilders.PolicyBuilder {
+	if len(rules) == 0 {
+		rules = append(rules, matchedRule())
+	}
+	return testbuilders.Policy("p").Rules(rules...).Generation(generation)
+}
+
+// newMatchedWorld is a world with a policy, p. Everything is listed, marks too.
+func newMatchedWorld(t *testing.T, rules ...*testbuilders.RuleBuilder) *unusedWorld {
+	w := &unusedWorld{world: newWorld(t), stored: map[types.NamespacedName]*memory.Marks{}}
+	w.startMatched(rules...)
+	w.MarksListed(nil, w.now)
+	return w
+}
+
+func (w *unusedWorld) startMatched(rules ...*testbuilders.RuleBuilder) {
+	w.SetKinds(drawnKinds, w.now)
+	for _, resource := range drawnKinds.Deletable() {
+		k, _ := drawnKinds.For(resource)
+		w.StartObserving(k)
+	}
+	w.policy(matchedPolicy(1, rules...))
+	w.confirmFresh()
+}
+
+// restartMatched replaces the engine with a new one that observes the same objects; list lists the marks.
+func (w *unusedWorld) restartMatched() {
+	all := w.facts
+	next := newWorld(w.T)
+	next.now, next.version = w.now, w.version
+	w.world = next
+	w.startMatched()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		w.upsert(all[name])
+	}
+}
+
+// superseded is a ConfigMap that the rule matches, and current one that it does not match.
+func superseded(name string) *lifecycle.Fact {
+	f := configMap(name)
+	f.Labels = labels.Set{"superseded": "yes"}
+	return f
+}
+
+func current(name string) *lifecycle.Fact {
+	f := configMap(name)
+	f.Labels = labels.Set{}
+	return f
+}
+
+// matchedFor fails unless the rule has matched an object for so long.
+func (w *unusedWorld) matchedFor(name string, ago time.Duration) {
+	w.Helper()
+	rules := w.Records.Get(w.facts[name].UID).Matching().Rules
+	if len(rules) != 1 || !rules[0].Since.Equal(w.now.Add(-ago)) {
+		w.Fatalf("%s: got %+v, want one rule since %s ago", name, rules, ago)
+	}
+}
+
+// TestMatched: the time begins when the rule is seen to match, and anew when it matches again. A state of the object that changes nothing
+// else does not matter.
+func TestMatched(t *testing.T) {
+	w := newMatchedWorld(t)
+	w.upsert(superseded("a"), current("b"))
+	w.pass(30 * time.Minute)
+	w.upsert(superseded("a"), superseded("b"))
+	c := w.candidate("a")
+	if c.Status.After != gc.AfterMatched || !c.Status.Since.Time.Equal(testbuilders.Now) || !c.Status.DueTime.Time.Equal(testbuilders.Now.Add(time.Hour)) {
+		t.Errorf("got %+v", c.Status)
+	}
+	w.pass(20 * time.Minute)
+	w.upsert(current("b"))
+	w.upsert(superseded("b"))
+	w.pass(10 * time.Minute)
+	w.takes("a")
+	w.matchedFor("b", 10*time.Minute)
+	w.pass(50 * time.Minute)
+	w.takes("b")
+}
+
+// TestMatchedByAnotherRule: what changes which objects match starts the time anew, and nothing else does. So does an earlier rule that matches.
+func TestMatchedByAnotherRule(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules []*testbuilders.RuleBuilder
+		kept  bool
+	}{
+		"ttl":         {[]*testbuilders.RuleBuilder{testbuilders.Rule("r", "2h").For(gc.ResourceConfigMaps).Labelled("superseded", "yes").AfterMatched()}, true},
+		"limit":       {[]*testbuilders.RuleBuilder{matchedRule().Keeping(3)}, true},
+		"later rule":  {[]*testbuilders.RuleBuilder{matchedRule(), testbuilders.Rule("s", "1m").For(gc.ResourceConfigMaps)}, true},
+		"other rule":  {[]*testbuilders.RuleBuilder{testbuilders.Rule("s", "1h").For(gc.ResourceConfigMaps).Labelled("a", "b").AfterMatched(), matchedRule()}, true},
+		"name":        {[]*testbuilders.RuleBuilder{testbuilders.Rule("s", "1h").For(gc.ResourceConfigMaps).Labelled("superseded", "yes").AfterMatched()}, false},
+		"condition":   {[]*testbuilders.RuleBuilder{matchedRule().If("true")}, false},
+		"selector":    {[]*testbuilders.RuleBuilder{testbuilders.Rule("r", "1h").For(gc.ResourceConfigMaps).Labelled("app", "x").AfterMatched()}, false},
+		"first match": {[]*testbuilders.RuleBuilder{testbuilders.Rule("s", "1h").For(gc.ResourceConfigMaps).Labelled("app", "x").AfterMatched(), matchedRule()}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newMatchedWorld(t)
+			f := superseded("a")
+			f.Labels = labels.Set{"superseded": "yes", "app": "x"}
+			w.evaluate(f)
+			w.pass(30 * time.Minute)
+			w.policy(matchedPolicy(2, c.rules...))
+			w.evaluate(f)
+			want := time.Duration(0)
+			if c.kept {
+				want = 30 * time.Minute
+			}
+			w.matchedFor("a", want)
+			w.policy(matchedPolicy(3))
+			w.evaluate(f)
+			w.matchedFor("a", want)
+		})
+	}
+}
+
+// TestMatchedIsStored: a restart does not start the time anew, in whatever order things are listed, and marks go when nothing needs them.
+func TestMatchedIsStored(t *testing.T) {
+	w := newMatchedWorld(t)
+	w.upsert(superseded("a"), superseded("b"), current("c"))
+	w.takeUnmarked(testbuilders.Home)
+	w.store()
+	w.wantMarks()
+	if n := len(w.stored[marks("").NamespacedName].Matched); n != 2 {
+		t.Fatalf("%d marks are stored, want 2", n)
+	}
+	w.pass(30 * time.Minute)
+	w.restartMatched()
+	if _, known := w.MarksToStore(testbuilders.Home); known {
+		t.Fatal("marks are changed before they are known")
+	}
+	w.matchedFor("a", 0)
+	w.list()
+	w.matchedFor("a", 30*time.Minute)
+	w.matchedFor("b", 30*time.Minute)
+	w.upsert(current("a"), superseded("c"))
+	w.upsert(superseded("a"))
+	w.matchedFor("a", 0) // The mark is still stored.
+	w.store()
+	w.restartMatched()
+	w.list()
+	w.matchedFor("a", 0)
+	w.matchedFor("b", 30*time.Minute)
+	w.removePolicy(matchedPolicy(1))
+	w.store()
+	if len(w.stored) != 0 {
+		t.Errorf("these marks stay: %v", w.stored)
+	}
+}
+
+// TestMatchedOnlyLater: once a replica has seen that the rule does not match, no earlier time counts, whatever is stored.
+func TestMatchedOnlyLater(t *testing.T) {
+	w := newMatchedWorld(t)
+	w.upsert(superseded("a"))
+	w.store()
+	former := *w.stored[marks("").NamespacedName]
+	w.pass(30 * time.Minute)
+	w.upsert(current("a"))
+	w.upsert(superseded("a"))
+	former.ResourceVersion = w.next() // A replica with an older view stores it again.
+	w.SetMarks(&former, w.now)
+	w.matchedFor("a", 0)
+	later := former
+	later.Matched = map[memory.MatchKey]time.Time{}
+	for key := range former.Matched {
+		later.Matched[key] = w.now.Add(time.Second)
+	}
+	w.pass(time.Minute)
+	later.ResourceVersion = w.next()
+	w.SetMarks(&later, w.now)
+	w.matchedFor("a", 59*time.Second)
+}
+
+// TestMarksOfMatchesStay: marks of objects that are not listed yet, or of rules that are not known yet, stay stored.
+func TestMarksOfMatchesStay(t *testing.T) {
+	w := newMatchedWorld(t)
+	w.upsert(superseded("a"))
+	w.store()
+	w.pass(30 * time.Minute)
+	stored := w.stored
+	next := newWorld(t)
+	next.now, next.version = w.now, w.version
+	w.world, w.facts = next, map[string]*lifecycle.Fact{}
+	w.list()
+	w.SetKinds(drawnKinds, w.now)
+	for _, resource := range drawnKinds.Deletable() {
+		k, _ := drawnKinds.For(resource)
+		w.StartObserving(k)
+	}
+	w.observePolicy(matchedPolicy(1))
+	for _, m := range must(w.MarksToStore(testbuilders.Home)) {
+		t.Errorf("%s is changed before objects are listed: %v", m.Name, m.Matched)
+	}
+	w.upsert(superseded("a"))
+	w.listCovered()
+	w.matchedFor("a", 30*time.Minute)
+	w.wantMarks()
+	if !maps.Equal(w.stored, stored) {
+		t.Error("other marks are stored")
+	}
+}
+
+func must[T any](value T, _ bool) T { return value }
+
+// TestFailedConditionEndsTheMatch: while a condition fails, the object is held, and the time starts anew afterwards.
+func TestFailedConditionEndsTheMatch(t *testing.T) {
+	w := newMatchedWorld(t, testbuilders.Rule("r", "1h").For(gc.ResourceConfigMaps).If("object.metadata.labels.app == 'x'").AfterMatched())
+	labelled := superseded("a")
+	labelled.Labels = labels.Set{"app": "x"}
+	w.evaluate(labelled)
+	w.matchedFor("a", 0)
+	w.pass(30 * time.Minute)
+	w.evaluate(superseded("a")) // It has no such label.
+	w.decided("a", policy.Hold, policy.ReasonExpressionError)
+	w.evaluate(labelled)
+	w.matchedFor("a", 0)
+}
+
+// TestNothingIsDueByANewRule: without a TTL a new rule makes everything due that matches, and this is held if it is too much.
+func TestNothingIsDueByANewRule(t *testing.T) {
+	w := newMatchedWorld(t)
+	w.Config.HoldAbove = 1
+	w.upsert(superseded("a"), superseded("b"))
+	w.pass(30 * time.Minute)
+	w.policy(matchedPolicy(2, matchedRule(), testbuilders.Rule("all", "1h").For(gc.ResourceConfigMaps).If("true").AfterMatched()))
+	w.decided("a", policy.Wait, policy.ReasonNotDue)
+	w.policy(matchedPolicy(3, testbuilders.Rule("r", "0s").For(gc.ResourceConfigMaps).Labelled("superseded", "yes").AfterMatched()))
+	w.decided("a", policy.Hold, policy.ReasonHeld)
+	w.decided("b", policy.Hold, policy.ReasonHeld)
+}
+
+// TestUnfinished: a rule can delete what runs, but nothing that has a controller.
+func TestUnfinished(t *testing.T) {
+	rule := func() *testbuilders.RuleBuilder {
+		return testbuilders.Rule("r", "1h").For(gc.ResourcePods, gc.ResourceJobs).Labelled("app", "x").AfterMatched().
+			Dependents(gc.DependentsAfterOwnerFinished)
+	}
+	pod := func(name string) *testbuilders.PodBuilder { return testbuilders.Pod(name).Label("app", "x") }
+	w := newMatchedWorld(t, rule().Unfinished(gc.UnfinishedDelete))
+	w.upsert(pod("alone").Fact(), testbuilders.Job("job").Label("app", "x").Fact())
+	owned := pod("owned").Fact()
+	owned.Controller = &lifecycle.Owner{Name: "done", UID: testbuilders.UID("done")}
+	owned.Controller.Group, owned.Controller.Kind = "batch", "Job"
+	w.upsert(testbuilders.Job("done").Complete(w.now).Fact(), owned)
+	w.pass(time.Hour)
+	w.decided("owned", policy.Hold, policy.ReasonStillRunning)
+	if got := w.candidate("owned").Status.Message; !strings.Contains(got, "deletes nothing that has a controller") {
+		t.Errorf("got %q", got)
+	}
+	w.takes("alone", "job")
+
+	w = newMatchedWorld(t, rule())
+	w.upsert(pod("alone").Fact())
+	w.pass(time.Hour)
+	w.decided("alone", policy.Hold, policy.ReasonStillRunning)
+
+	counted := testbuilders.Rule("r", "").WithoutTTL().For(gc.ResourcePods).Labelled("app", "x").AfterMatched().Keeping(1)
+	w = newMatchedWorld(t, counted.Unfinished(gc.UnfinishedDelete))
+	w.upsert(pod("first").Fact())
+	w.pass(time.Minute)
+	w.upsert(pod("second").Fact())
+	w.decided("first", policy.Delete, policy.ReasonOverCapacity)
+	w.decided("second", policy.Keep, policy.ReasonNever)
+}
