@@ -357,7 +357,7 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Capacity limits how many finished objects to keep. Above the limit, the objects that finished first are deleted first, whenever they were created.",
+				Description: "Capacity limits how many objects to keep. Above the limit, the oldest objects are deleted first: those that finished first, whenever they were created. In a rule with after: Created, those that were created first, with after: Matched, those that began to match first, and with after: Unused, those that were used last the longest time ago.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"maxObjects": {
@@ -395,7 +395,7 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 					},
 					"minAge": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minAge is how long to keep an object after it finishes, even above this limit.",
+							Description: "minAge is how long to keep an object after it finishes, even above this limit. In a rule with another value of after, it counts from that time.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -615,7 +615,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - NotArchived: atMost has passed, and the expression of waitFor is still not true\n - NoticePending: it needs a notice before its deletion, which is not given and stored yet\n - Notified: notice of its deletion was given, and is not over. The message says until when\n - OutsideWindow: no window of guardrails.windows is open. The message says when the next one opens\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n - CopyTooLarge: its rule keeps copies, and its copy would be too large\n - CopyQuotaExceeded: its rule keeps copies, and the copies of the namespace take all the room that they may\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
+							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation or match, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - NotArchived: atMost has passed, and the expression of waitFor is still not true\n - NoticePending: it needs a notice before its deletion, which is not given and stored yet\n - Notified: notice of its deletion was given, and is not over. The message says until when\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n - CopyTooLarge: its rule keeps copies, and its copy would be too large\n - CopyQuotaExceeded: its rule keeps copies, and the copies of the namespace take all the room that they may\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -629,15 +629,15 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is what ttl is counted from.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
+							Description: "after is what ttl is counted from.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Matched\"` counts from when the selector and the match conditions of the rule began to hold for the object.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Created", "Finished", "Unused"},
+							Enum:        []interface{}{"Created", "Finished", "Matched", "Unused"},
 						},
 					},
 					"since": {
 						SchemaProps: spec.SchemaProps{
-							Description: "since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.",
+							Description: "since is when the object finished; for after: Created, when it was created; for after: Matched, when its rule began to match; for after: Unused, when it became unused.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1405,15 +1405,15 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRecordStatus(ref common.ReferenceCallbac
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is what the TTL was counted from.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
+							Description: "after is what the TTL was counted from.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Matched\"` counts from when the selector and the match conditions of the rule began to hold for the object.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Created", "Finished", "Unused"},
+							Enum:        []interface{}{"Created", "Finished", "Matched", "Unused"},
 						},
 					},
 					"since": {
 						SchemaProps: spec.SchemaProps{
-							Description: "since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.",
+							Description: "since is when the object finished; for after: Created, when it was created; for after: Matched, when its rule began to match; for after: Unused, when it became unused.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -1723,10 +1723,18 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the object any more, and starts anew when it is used again. Created and Unused need resources, ttl, and a selector that is not empty or matchConditions.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
+							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), Created, Matched, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. With Matched, the time counts from when the selector and matchConditions began to hold for the object. It starts anew when they hold again, and when you change them. An object that can finish and has not is held; see unfinished. Unused is for configmaps and secrets: the time counts from when nothing referred to the object any more, and starts anew when it is used again. Created, Matched and Unused need resources, and a selector that is not empty or matchConditions.\n\nPossible enum values:\n - `\"Created\"` counts from when the object was created.\n - `\"Finished\"` counts from when the object finished.\n - `\"Matched\"` counts from when the selector and the match conditions of the rule began to hold for the object.\n - `\"Unused\"` counts from when nothing referred to the object any more.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Created", "Finished", "Unused"},
+							Enum:        []interface{}{"Created", "Finished", "Matched", "Unused"},
+						},
+					},
+					"unfinished": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unfinished says what happens to objects that can finish and have not, when their time has come. With Hold (the default), they are held until they finish. With Delete, they are deleted while they run, unless they have a controller. It can be set only with after: Created or Matched. If several policies match an object, all of them must say Delete.\n\nPossible enum values:\n - `\"Delete\"` deletes them, unless they have a controller.\n - `\"Hold\"` keeps them until they have finished.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Delete", "Hold"},
 						},
 					},
 					"outcome": {
@@ -1749,7 +1757,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity limits the number of objects that this rule decides for. Each resource counts separately.",
+							Description: "capacity limits the number of objects that this rule decides for. Each resource counts separately. Objects that can finish and have not do not count.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},

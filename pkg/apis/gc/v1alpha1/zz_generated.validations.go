@@ -75,7 +75,7 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 	return nil
 }
 
-var symbolsForAfter = sets.New(AfterCreated, AfterFinished, AfterUnused)
+var symbolsForAfter = sets.New(AfterCreated, AfterFinished, AfterMatched, AfterUnused)
 
 // Validate_After validates an instance of After according
 // to declarative validation rules in the API schema.
@@ -1401,6 +1401,36 @@ func Validate_CleanupRule(
 				return &oldObj.After
 			})
 		errs = append(errs, fn(fldPath.Child("after"), &obj.After, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CleanupRule.Unfinished
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *UnfinishedPolicy,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_UnfinishedPolicy(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupRule) *UnfinishedPolicy {
+				return &oldObj.Unfinished
+			})
+		errs = append(errs, fn(fldPath.Child("unfinished"), &obj.Unfinished, oldVal, oldObj != nil)...)
 	}
 
 	{ // field CleanupRule.Outcome
@@ -3566,6 +3596,21 @@ func Validate_ResourceLifecycleStatus(
 				return oldObj.UnusedSince
 			})
 		errs = append(errs, fn(fldPath.Child("unusedSince"), obj.UnusedSince, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var symbolsForUnfinishedPolicy = sets.New(UnfinishedDelete, UnfinishedHold)
+
+// Validate_UnfinishedPolicy validates an instance of UnfinishedPolicy according
+// to declarative validation rules in the API schema.
+func Validate_UnfinishedPolicy(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *UnfinishedPolicy) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForUnfinishedPolicy, nil); len(e) != 0 {
+		errs = append(errs, e...)
 	}
 
 	return errs

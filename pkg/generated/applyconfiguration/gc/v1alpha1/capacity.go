@@ -12,8 +12,9 @@ import (
 // CapacityApplyConfiguration represents a declarative configuration of the Capacity type for use
 // with apply.
 //
-// Capacity limits how many finished objects to keep. Above the limit, the objects that finished first are deleted first,
-// whenever they were created.
+// Capacity limits how many objects to keep. Above the limit, the oldest objects are deleted first: those that finished
+// first, whenever they were created. In a rule with after: Created, those that were created first, with after: Matched, those
+// that began to match first, and with after: Unused, those that were used last the longest time ago.
 type CapacityApplyConfiguration struct {
 	// maxObjects is how many objects to keep. Set exactly one of maxObjects and percentOfQuota.
 	MaxObjects *int64 `json:"maxObjects,omitempty"`
@@ -27,7 +28,8 @@ type CapacityApplyConfiguration struct {
 	// labelKey is the label whose value decides which objects count together. It is required when per is "Label", and cannot
 	// be set otherwise.
 	LabelKey *string `json:"labelKey,omitempty"`
-	// minAge is how long to keep an object after it finishes, even above this limit.
+	// minAge is how long to keep an object after it finishes, even above this limit. In a rule with another value of after, it
+	// counts from that time.
 	MinAge *gcv1alpha1.TTL `json:"minAge,omitempty"`
 }
 

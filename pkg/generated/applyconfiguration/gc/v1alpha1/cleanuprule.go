@@ -30,11 +30,16 @@ type CleanupRuleApplyConfiguration struct {
 	// rule is tried. If none is false but one fails, the object is held. If unset, every object matches.
 	MatchConditions []MatchConditionApplyConfiguration `json:"matchConditions,omitempty"`
 	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default),
-	// Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object
-	// that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the
-	// object any more, and starts anew when it is used again. Created and Unused need resources, ttl, and a selector that is not
-	// empty or matchConditions.
+	// Created, Matched, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps.
+	// With Matched, the time counts from when the selector and matchConditions began to hold for the object. It starts anew when they
+	// hold again, and when you change them. An object that can finish and has not is held; see unfinished. Unused is for configmaps
+	// and secrets: the time counts from when nothing referred to the object any more, and starts anew when it is used again. Created,
+	// Matched and Unused need resources, and a selector that is not empty or matchConditions.
 	After *gcv1alpha1.After `json:"after,omitempty"`
+	// unfinished says what happens to objects that can finish and have not, when their time has come. With Hold (the default), they
+	// are held until they finish. With Delete, they are deleted while they run, unless they have a controller. It can be set only
+	// with after: Created or Matched. If several policies match an object, all of them must say Delete.
+	Unfinished *gcv1alpha1.UnfinishedPolicy `json:"unfinished,omitempty"`
 	// outcome is how the object finished: Succeeded, or Failed for every other end. A Job, a Pod, and any object whose resource
 	// has a lifecycle have one. If unset, both match. A running object matches a rule with either outcome.
 	Outcome *gcv1alpha1.Outcome `json:"outcome,omitempty"`
@@ -42,7 +47,8 @@ type CleanupRuleApplyConfiguration struct {
 	// or "never". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first
 	// applies.
 	TTL *gcv1alpha1.TTL `json:"ttl,omitempty"`
-	// capacity limits the number of objects that this rule decides for. Each resource counts separately.
+	// capacity limits the number of objects that this rule decides for. Each resource counts separately. Objects that can
+	// finish and have not do not count.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
 	// activeDeadline is the maximum run time, from start, of Jobs and Pods that this rule matches and that do not set
 	// spec.activeDeadlineSeconds. Winnow sets that field, so that Kubernetes itself ends them, and they fail with
@@ -138,6 +144,14 @@ func (b *CleanupRuleApplyConfiguration) WithMatchConditions(values ...*MatchCond
 // If called multiple times, the After field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithAfter(value gcv1alpha1.After) *CleanupRuleApplyConfiguration {
 	b.After = &value
+	return b
+}
+
+// WithUnfinished sets the Unfinished field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unfinished field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithUnfinished(value gcv1alpha1.UnfinishedPolicy) *CleanupRuleApplyConfiguration {
+	b.Unfinished = &value
 	return b
 }
 
