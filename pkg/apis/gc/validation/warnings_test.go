@@ -40,7 +40,7 @@ func TestWarnings(t *testing.T) {
 		"another outcome first":         {policy: policy(rule("a", failed), rule("b", func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeSucceeded }))},
 		"capacity alone":                {policy: &gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{Capacity: &gc.Capacity{MaxObjects: number(200)}}}},
 		"none are kept":                 {policy(rule("a", limited(gc.Capacity{MaxObjects: number(0)}))), []string{"spec.rules[0].capacity.maxObjects: 0 deletes objects right after their finish"}},
-		"none are kept after creation":   {policy(rule("a", created(), limited(gc.Capacity{MaxObjects: number(0)}))), []string{"spec.rules[0].capacity.maxObjects: 0 deletes objects right after their creation"}},
+		"none are kept after creation":  {policy(rule("a", created(), limited(gc.Capacity{MaxObjects: number(0)}))), []string{"spec.rules[0].capacity.maxObjects: 0 deletes objects right after their creation"}},
 		"none are kept beyond a minAge": {policy: policy(rule("a", limited(gc.Capacity{MaxObjects: number(0), MinAge: ttl("1m")})))},
 		"minAge above the TTL":          {policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("8d")}))), []string{"spec.rules[0].capacity.minAge: 8d is not shorter than the TTL of 7d"}},
 		"minAge is the TTL":             {policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("1w")}))), []string{"spec.rules[0].capacity.minAge: 1w is not shorter than"}},

@@ -85,7 +85,7 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 		r.Selector = drawSelector(t)
 	}
 	drawConditions(t, &r)
-	if rarely(t, 4) {
+	if rarely(t, 3) {
 		r.WaitFor = drawWait(t)
 	}
 	if rarely(t, 3) {
