@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/view"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
@@ -79,6 +80,16 @@ func (t *Tracker) TakeNotices(most int, now time.Time) (notices []view.Notice, d
 
 // NamedResources returns the resources that any policy names.
 func (t *Tracker) NamedResources() sets.Set[string] { return call(t, (*engine.Engine).NamedResources) }
+
+// Excluded returns why no object of a namespace is a candidate; empty if objects may be.
+func (t *Tracker) Excluded(namespace string) policy.Reason {
+	return call(t, func(e *engine.Engine) policy.Reason {
+		if ns := e.Namespaces[namespace]; ns != nil {
+			return ns.Excluded()
+		}
+		return policy.ReasonNamespaceUnknown
+	})
+}
 
 // CandidateResources returns the resources that may have candidates in a namespace, or for "" in any namespace. The value says why
 // candidates may be missing or out of date; empty if they are not.

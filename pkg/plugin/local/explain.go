@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
 // Object names an object. Resource is "resource.group".
@@ -61,6 +62,27 @@ func (w *World) Candidate(ctx context.Context, o Object) (*v1alpha1.CleanupCandi
 	default:
 		return nil, append(lines, gc.NoPolicyAbout(o.Resource, o.Namespace)), nil
 	}
+}
+
+// Excluded returns why nothing is deleted in a namespace, whatever policies say; empty if objects may be. about reports whether any policy
+// names the resource.
+func (w *World) Excluded(resource, namespace string) (reason policy.Reason, about bool) {
+	if namespace == "" {
+		return "", false
+	}
+	decided := w.decided()
+	return decided.Excluded(namespace), decided.NamedResources().Has(resource)
+}
+
+// Deadline returns when a running object ends by the deadline that Winnow sets for it; zero if Winnow sets none, or the object has not
+// started.
+func (w *World) Deadline(o Object) time.Time {
+	for _, v := range w.decided().Verdicts(o.Namespace, w.options.Now, w.options.Now) {
+		if v.Reason == policy.ReasonActiveDeadline && o == (Object{v.Resource, v.Namespace, v.Name()}) {
+			return v.At
+		}
+	}
+	return time.Time{}
 }
 
 // Candidates returns the candidates of all policies and drafts.

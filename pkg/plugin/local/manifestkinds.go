@@ -5,20 +5,29 @@ package local
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 )
 
 // served returns the resource of a kind: as a CustomResourceDefinition says, or in the plural of its kind.
 func (m *Manifests) served(gvk schema.GroupVersionKind) kinds.Listed {
-	out := kinds.Listed{
+	out, _ := m.servedOrGuessed(gvk)
+	return out
+}
+
+// servedOrGuessed also reports whether no CustomResourceDefinition says what the resource is.
+func (m *Manifests) servedOrGuessed(gvk schema.GroupVersionKind) (out kinds.Listed, guessed bool) {
+	out, guessed = kinds.Listed{
 		Served:     kinds.Served{GroupVersionKind: gvk, Plural: plural(strings.ToLower(gvk.Kind))},
 		Namespaced: !clusterScoped[gvk.GroupKind().String()],
-	}
+	}, true
 	for _, u := range m.Objects {
 		if u.GetKind() != "CustomResourceDefinition" {
 			continue
@@ -29,9 +38,59 @@ func (m *Manifests) served(gvk schema.GroupVersionKind) kinds.Listed {
 		}
 		if text("spec", "group") == gvk.Group && text("spec", "names", "kind") == gvk.Kind {
 			out.Plural, out.Namespaced = cmp.Or(text("spec", "names", "plural"), out.Plural), text("spec", "scope") != "Cluster"
+			guessed = false
 		}
 	}
+	return out, guessed
+}
+
+// doubtful fails if a policy or lifecycle names a resource that may be the one of an object, but is not the guessed plural of its kind: no
+// policy would be about the object, and the server would delete it.
+func (m *Manifests) doubtful() error {
+	named := m.named()
+	for _, u := range m.Objects {
+		gvk := u.GroupVersionKind()
+		served, guessed := m.servedOrGuessed(gvk)
+		if !guessed || named.Has(served.Resource()) {
+			continue
+		}
+		for _, other := range sets.List(named) {
+			if r := schema.ParseGroupResource(other); r.Group == gvk.Group && mayBePlural(strings.ToLower(gvk.Kind), r.Resource) {
+				return fmt.Errorf("the resource of the kind %s may be %s or %s: to say which, add its CustomResourceDefinition, with spec.group, "+
+					"spec.scope and spec.names", gvk.Kind, served.Resource(), other)
+			}
+		}
+	}
+	return nil
+}
+
+// named returns the resources that policies and lifecycles name.
+func (m *Manifests) named() sets.Set[string] {
+	out := sets.New[string]()
+	add := func(rules []gc.CleanupRule) {
+		for i := range rules {
+			out.Insert(rules[i].Resources...)
+		}
+	}
+	for _, p := range m.Policies {
+		add(p.Spec.Rules)
+	}
+	for _, p := range m.ClusterPolicies {
+		add(p.Spec.Rules)
+	}
+	for _, l := range m.Lifecycles {
+		out.Insert(l.Name)
+	}
 	return out
+}
+
+// mayBePlural reports whether a word may be the plural of a kind: it begins as the kind does, and is about as long.
+func mayBePlural(kind, word string) bool {
+	same := 0
+	for same < min(len(kind), len(word)) && kind[same] == word[same] {
+		same++
+	}
+	return same >= max(3, len(kind)-2) && len(word) <= len(kind)+3
 }
 
 // plural returns the plural that almost all kinds have.
@@ -43,7 +102,7 @@ func plural(kind string) string {
 		return kind
 	case y && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], vowels):
 		return stem + "ies"
-	case strings.HasSuffix(kind, "s"), strings.HasSuffix(kind, "x"), strings.HasSuffix(kind, "ch"):
+	case strings.HasSuffix(kind, "s"), strings.HasSuffix(kind, "x"), strings.HasSuffix(kind, "ch"), strings.HasSuffix(kind, "sh"):
 		return kind + "es"
 	}
 	return kind + "s"

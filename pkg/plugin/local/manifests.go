@@ -6,6 +6,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
@@ -46,9 +48,25 @@ func (m *Manifests) ObjectOf(u *unstructured.Unstructured) Object {
 	return Object{m.served(u.GroupVersionKind()).Resource(), u.GetNamespace(), u.GetName()}
 }
 
+// Controller names the controller of an object; false if it has none.
+func (m *Manifests) Controller(u *unstructured.Unstructured) (Object, bool) {
+	c := metav1.GetControllerOf(u)
+	if c == nil {
+		return Object{}, false
+	}
+	return m.owner(u, c), true
+}
+
+func (m *Manifests) owner(u *unstructured.Unstructured, o *metav1.OwnerReference) Object {
+	return Object{m.served(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)).Resource(), u.GetNamespace(), o.Name}
+}
+
 // Complete adds what the API server sets: the namespace, the UID and the resource version of each object, and the UIDs of owners. It fails
-// if there are two objects of the same name.
+// if there are two objects of the same name, or if the name of a resource is in doubt.
 func (m *Manifests) Complete(namespace string) error {
+	if err := errors.Join(m.twice(), m.doubtful()); err != nil {
+		return err
+	}
 	uids := map[Object]types.UID{}
 	for _, u := range m.Objects {
 		if !m.served(u.GroupVersionKind()).Namespaced {
@@ -67,13 +85,34 @@ func (m *Manifests) Complete(namespace string) error {
 	for _, u := range m.Objects {
 		owners := u.GetOwnerReferences()
 		for i := range owners {
-			served := m.served(schema.FromAPIVersionAndKind(owners[i].APIVersion, owners[i].Kind))
-			owner := Object{served.Resource(), u.GetNamespace(), owners[i].Name}
+			owner := m.owner(u, &owners[i])
 			owners[i].UID = cmp.Or(owners[i].UID, uids[owner], uidOf(owner))
 		}
 		if len(owners) > 0 {
 			u.SetOwnerReferences(owners)
 		}
+	}
+	return nil
+}
+
+// twice fails if there are two policies or two lifecycles of the same name.
+func (m *Manifests) twice() error {
+	var names []string
+	for _, p := range m.Policies {
+		names = append(names, fmt.Sprintf("CleanupPolicies %s in namespace %s", p.Name, p.Namespace))
+	}
+	for _, p := range m.ClusterPolicies {
+		names = append(names, "ClusterCleanupPolicies "+p.Name)
+	}
+	for _, l := range m.Lifecycles {
+		names = append(names, "ResourceLifecycles "+l.Name)
+	}
+	seen := sets.New[string]()
+	for _, name := range names {
+		if seen.Has(name) {
+			return fmt.Errorf("there are two %s", name)
+		}
+		seen.Insert(name)
 	}
 	return nil
 }

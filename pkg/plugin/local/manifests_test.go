@@ -195,10 +195,57 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// TestCompleteDoubts: two policies of one name, and a resource that is not the plural of a kind, are errors, because a policy or an object
+// would silently not count.
+func TestCompleteDoubts(t *testing.T) {
+	chaos := manifest("chaos-mesh.org/v1alpha1", "NetworkChaos", "c", nil)
+	definition := manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", "networkchaos.chaos-mesh.org", map[string]any{
+		"spec": map[string]any{
+			"group": "chaos-mesh.org", "scope": "Namespaced", "names": map[string]any{"kind": "NetworkChaos", "plural": "networkchaos"},
+		},
+	})
+	lifecycle := func() *gc.ResourceLifecycle {
+		return &gc.ResourceLifecycle{ObjectMeta: metav1.ObjectMeta{Name: "networkchaos.chaos-mesh.org"}}
+	}
+	named := ruleAbout("networkchaos.chaos-mesh.org", nil)
+	for name, c := range map[string]struct {
+		m    Manifests
+		want string
+	}{
+		"two policies":         {Manifests{Policies: []*gc.CleanupPolicy{named, named}}, "two CleanupPolicies p in"},
+		"two cluster policies": {Manifests{ClusterPolicies: []*gc.ClusterCleanupPolicy{{}, {}}}, "two ClusterCleanupPolicies"},
+		"two lifecycles":       {Manifests{Lifecycles: []*gc.ResourceLifecycle{lifecycle(), lifecycle()}}, "two ResourceLifecycles networkchaos"},
+		"a plural that a policy knows better": {
+			Manifests{Policies: []*gc.CleanupPolicy{named}, Objects: []*unstructured.Unstructured{chaos.DeepCopy()}},
+			"may be networkchaoses.chaos-mesh.org or networkchaos.chaos-mesh.org",
+		},
+		"a plural that a lifecycle knows better": {
+			Manifests{Lifecycles: []*gc.ResourceLifecycle{lifecycle()}, Objects: []*unstructured.Unstructured{chaos.DeepCopy()}},
+			"may be networkchaoses",
+		},
+		"its definition": {
+			Manifests{Policies: []*gc.CleanupPolicy{named}, Objects: []*unstructured.Unstructured{chaos.DeepCopy(), definition}}, "",
+		},
+		"a policy about another kind of the group": {
+			Manifests{
+				Policies: []*gc.CleanupPolicy{ruleAbout("certificaterequests.cert-manager.io", nil)},
+				Objects:  []*unstructured.Unstructured{manifest("cert-manager.io/v1", "Certificate", "c", nil)},
+			}, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.m.Complete("team-a")
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 func TestPlural(t *testing.T) {
 	for kind, want := range map[string]string{
 		"job": "jobs", "ingress": "ingresses", "networkpolicy": "networkpolicies", "gateway": "gateways", "endpoints": "endpoints",
-		"box": "boxes", "batch": "batches", "y": "ys",
+		"box": "boxes", "batch": "batches", "mesh": "meshes", "y": "ys",
 	} {
 		if got := plural(kind); got != want {
 			t.Errorf("%s: %s, want %s", kind, got, want)

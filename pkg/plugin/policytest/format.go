@@ -27,12 +27,14 @@ import (
 
 // APIVersion and Kind of a Test. No cluster serves it, so that nobody applies one by mistake.
 const (
-	APIVersion = "test." + v1alpha1.GroupName + "/v1alpha1"
+	APIVersion = testGroup + "/v1alpha1"
 	Kind       = "PolicyTest"
+
+	testGroup = "test." + v1alpha1.GroupName
 )
 
-// Suffix ends the names of test files in a folder.
-const Suffix = ".test.yaml"
+// Suffix ends the names of test files in a folder, and so does otherSuffix.
+const Suffix, otherSuffix = ".test.yaml", ".test.yml"
 
 // Test is the one document of its kind in a test file. All other documents of the file are what the cluster has: policies, lifecycles,
 // namespaces, and objects of any kind, as "kubectl get -o yaml" prints them.
@@ -73,6 +75,8 @@ type Expectation struct {
 	Rule string `json:"rule,omitempty"`
 	// Due is when the object is due.
 	Due *metav1.Time `json:"due,omitempty"`
+	// Deadline is when a running object ends by the activeDeadline that Winnow sets for it.
+	Deadline *metav1.Time `json:"deadline,omitempty"`
 }
 
 // Mark is what Winnow has stored about an object.

@@ -23,18 +23,26 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/plugin/files"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/version"
 )
 
-// Find returns the test files of some paths: the files among them, and below folders all that end with Suffix.
+// Find returns the test files of some paths: the files among them, and below folders all that end with Suffix. It leaves out folders of
+// other tools.
 func Find(paths []string) ([]string, error) {
 	var out []string
 	for _, path := range paths {
 		found := len(out)
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() && (name == path || strings.HasSuffix(name, Suffix)) {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && name != path && ofOthers(entry.Name()):
+				return fs.SkipDir
+			case entry.IsDir():
+			case name == path, strings.HasSuffix(name, Suffix), strings.HasSuffix(name, otherSuffix):
 				out = append(out, name)
 			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return nil, err
@@ -45,6 +53,11 @@ func Find(paths []string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// ofOthers reports whether a folder belongs to a tool, such as .git, or has what others wrote.
+func ofOthers(folder string) bool {
+	return strings.HasPrefix(folder, ".") || folder == "vendor" || folder == "node_modules"
 }
 
 // loaded is a test file and the files that it names.
@@ -72,7 +85,11 @@ func load(ctx context.Context, path string, readFile func(string) ([]byte, error
 		return nil, err
 	}
 	for _, name := range l.Files {
-		if err := l.addFile(ctx, filepath.Join(filepath.Dir(path), name), readFile); err != nil {
+		file := name
+		if !filepath.IsAbs(name) {
+			file = filepath.Join(filepath.Dir(path), name)
+		}
+		if err := l.addFile(ctx, file, readFile); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -98,7 +115,7 @@ func (l *loaded) takeTest(documents [][]byte) (others [][]byte, err error) {
 		switch err := json.Unmarshal(document, &of); {
 		case err != nil:
 			return nil, err
-		case of.Kind != Kind && !strings.HasPrefix(of.APIVersion, "test."+v1alpha1.GroupName+"/"):
+		case of.Kind != Kind && !strings.HasPrefix(of.APIVersion, testGroup+"/"):
 			others = append(others, document)
 		case of.Kind != Kind, of.APIVersion != APIVersion:
 			return nil, fmt.Errorf("apiVersion and kind of a test are %s and %s, not %s and %s", APIVersion, Kind, of.APIVersion, of.Kind)
@@ -147,6 +164,12 @@ func (l *loaded) add(ctx context.Context, documents [][]byte) error {
 }
 
 func (l *loaded) addObject(ctx context.Context, document []byte, u *unstructured.Unstructured) error {
+	switch {
+	case u.GroupVersionKind().Group == testGroup:
+		return fmt.Errorf("it has a %s, which only counts in the file that is run; move what both tests need into a third file", u.GetKind())
+	case u.GetName() == "":
+		return fmt.Errorf("a %s has no metadata.name", u.GetKind())
+	}
 	if u.GroupVersionKind().Group != v1alpha1.GroupName {
 		l.Objects = append(l.Objects, u)
 		return checkFields(document, u)
@@ -165,13 +188,20 @@ func (l *loaded) addObject(ctx context.Context, document []byte, u *unstructured
 
 var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
-// checkFields fails if an object of Kubernetes has unknown fields, or values of a wrong type. Of other objects, it checks nothing.
+// checkFields fails if an object of Kubernetes has an unknown kind, unknown fields, or values of a wrong type. Of other objects, it checks
+// nothing.
 func checkFields(document []byte, u *unstructured.Unstructured) error {
-	if !scheme.Scheme.Recognizes(u.GroupVersionKind()) {
+	gvk := u.GroupVersionKind()
+	switch {
+	case !scheme.Scheme.IsGroupRegistered(gvk.Group):
 		return nil
+	case !scheme.Scheme.Recognizes(gvk):
+		return fmt.Errorf("%s %s: Kubernetes has no kind %s in %s, as far as kubectl-winnow %s knows; correct it, or use a newer kubectl-winnow",
+			gvk.Kind, u.GetName(), gvk.Kind, gvk.GroupVersion(), version.Get())
 	}
 	if _, _, err := strict.Decode(document, nil, nil); err != nil {
-		return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+		return fmt.Errorf("%s %s: %w; if it is a new field of Kubernetes, remove it, or use a newer kubectl-winnow than %s",
+			gvk.Kind, u.GetName(), err, version.Get())
 	}
 	return nil
 }

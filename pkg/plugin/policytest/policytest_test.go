@@ -4,8 +4,6 @@
 package policytest
 
 import (
-	"bytes"
-	"encoding/xml"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/winnow-dev/winnow/pkg/plugin/internal/plugintest"
 )
 
 const header = `
@@ -46,6 +42,51 @@ items:
   status: {conditions: [{type: Failed, status: "True", lastTransitionTime: "2026-06-01T11:30:00Z"}]}
 `
 
+// A policy that gives Jobs a deadline, and two that run.
+const deadlines = `
+---
+apiVersion: gc.winnow.dev/v1alpha1
+kind: CleanupPolicy
+metadata: {name: ci}
+spec: {activeDeadline: 6h}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: runs}
+status: {startTime: "2026-06-01T10:00:00Z"}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: queued}
+`
+
+// A cluster policy, a Job that is due, and Jobs and a Secret in a protected namespace.
+const protected = `
+---
+apiVersion: gc.winnow.dev/v1alpha1
+kind: ClusterCleanupPolicy
+metadata: {name: all}
+spec: {mode: Enforce, namespaceSelector: {}, ttlAfterFinished: 1h}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: old}
+status: {conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-06-01T10:00:00Z"}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: system, namespace: kube-system}
+status: {conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-06-01T10:00:00Z"}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: other, namespace: kube-system}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: other, namespace: kube-system}
+`
+
 const bothExpected = `
 expect:
 - {object: jobs.batch/old, state: Due, reason: Expired, policy: cup/ci, rule: default, due: "2026-06-01T11:00:00Z"}
@@ -59,12 +100,18 @@ func runText(t *testing.T, content string, others fstest.MapFS) Result {
 		if path == "dir/a.test.yaml" {
 			return []byte(content), nil
 		}
-		return fs.ReadFile(others, path)
+		if file := others[path]; file != nil {
+			return file.Data, nil
+		}
+		return nil, fs.ErrNotExist
 	})
 }
 
 func TestRun(t *testing.T) {
-	other := fstest.MapFS{"objects.yaml": {Data: []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team-b}\n")}}
+	other := fstest.MapFS{
+		"objects.yaml":      {Data: []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team-b}\n")},
+		"/abs/objects.yaml": {Data: []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team-b}\n")},
+	}
 	for name, c := range map[string]struct {
 		content string
 		want    []string // each failure, after the object
@@ -87,6 +134,29 @@ expect:
 		},
 		"partial": {header + "partial: true\nexpect:\n- {object: jobs.batch/old, state: Due}\n" + world, nil},
 		"an object that no policy is about needs no expectation": {header + "files: [../objects.yaml]\n" + bothExpected + world, nil},
+		"a file with an absolute name": {
+			header + "files: [/abs/objects.yaml]\n" + bothExpected + "- {object: pods/p, namespace: team-b, state: NoCandidate}\n" + world, nil,
+		},
+		"deadlines": {
+			header + `
+expect:
+- {object: jobs.batch/runs, state: NoCandidate, reason: ActiveDeadline, deadline: "2026-06-01T16:00:01Z"}
+- {object: jobs.batch/queued, state: NoCandidate, reason: ActiveDeadline, deadline: "2026-06-01T16:00:00Z"}
+` + deadlines, []string{
+				"jobs.batch/runs deadline is 2026-06-01T16:00:00Z, want 2026-06-01T16:00:01Z",
+				"jobs.batch/queued deadline is not set, want 2026-06-01T16:00:00Z",
+			},
+		},
+		"a protected namespace": {
+			header + `
+expect:
+- {object: jobs.batch/old, state: Due}
+- {object: jobs.batch/system, namespace: kube-system, state: NoCandidate, reason: NoPolicy}
+` + protected, []string{
+				"jobs.batch/system reason is NamespaceProtected, want NoPolicy",
+				"jobs.batch/other it has no expectation, and the test is not partial",
+			},
+		},
 		"and can have one": {
 			header + "files: [../objects.yaml]\n" + bothExpected + "- {object: pods/p, namespace: team-b, state: Due, rule: x}\n" + world,
 			[]string{"pods/p state is NoCandidate, want Due", "pods/p rule is not set, want x"},
@@ -110,21 +180,68 @@ expect:
 	}
 }
 
-// TestAdd: a test without expectations says which to add, and then passes.
+// TestAdd: a test without expectations says which to add, and then passes. It does not name the time of the test.
 func TestAdd(t *testing.T) {
-	content := header + "expect: []\n" + world
-	lines := ""
-	for _, o := range runText(t, content, nil).Objects {
-		lines += o.Add + "\n"
+	for name, c := range map[string]struct {
+		content string
+		has     []string
+	}{
+		"a TTL": {world, []string{`due: "2026-06-01T11:00:00Z"`, `due: "2026-06-01T12:30:00Z"`}},
+		"a number": {
+			strings.Replace(world, "ttlAfterFinished: 1h", "capacity: {maxObjects: 1}", 1), []string{"rule: default}", "rule: default}"},
+		},
+		"deadlines": {deadlines, []string{
+			`rule: default, deadline: "2026-06-01T16:00:00Z"}`, "reason: ActiveDeadline, rule: default}",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content := header + "expect: []\n" + c.content
+			lines := ""
+			for i, o := range runText(t, content, nil).Objects {
+				if lines += o.Add + "\n"; i >= len(c.has) || !strings.Contains(o.Add, c.has[i]) {
+					t.Errorf("%q does not have %q", o.Add, c.has)
+				}
+			}
+			r := runText(t, strings.Replace(content, "expect: []\n", "expect:\n"+lines, 1), nil)
+			if r.Error != "" || r.Failed() || len(r.Objects) != 2 {
+				t.Errorf("with\n%s: %+v", lines, r)
+			}
+		})
 	}
-	r := runText(t, strings.Replace(content, "expect: []\n", "expect:\n"+lines, 1), nil)
-	if r.Error != "" || r.Failed() || len(r.Objects) != 2 {
-		t.Errorf("with\n%s: %+v", lines, r)
+}
+
+// TestHint: a result says what the files lack, if a cluster could decide otherwise because it has it.
+func TestHint(t *testing.T) {
+	const (
+		owned   = "ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: set, controller: true}]"
+		set     = "---\napiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set}\n"
+		helm    = "annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: team-a}"
+		managed = "managedFields: [{manager: helm}]"
+		argo    = `annotations: {argocd.argoproj.io/tracking-id: "web:batch/Job:team-a/old"}`
+	)
+	for name, c := range map[string]struct{ metadata, more, reason, want string }{
+		"an owner that is not there":    {owned, "", "", "its owner jobsets.jobset.x-k8s.io/set is not in the files"},
+		"an owner":                      {owned, set, "LeftToOwner", ""},
+		"marks without managed fields":  {helm, "", "ManagedElsewhere", "only managedFields tell"},
+		"marks with managed fields":     {helm + ", " + managed, "", "ManagedElsewhere", ""},
+		"a mark that proves it":         {argo, "", "ManagedElsewhere", ""},
+		"an object without any of that": {"labels: {a: b}", "", "Expired", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := runText(t, header+bothExpected+strings.Replace(world, "{name: old}", "{name: old, "+c.metadata+"}", 1)+c.more, nil)
+			if r.Error != "" {
+				t.Fatal(r.Error)
+			}
+			if o := r.Objects[0]; c.reason != "" && o.Reason != c.reason || (o.Hint == "") != (c.want == "") || !strings.Contains(o.Hint, c.want) {
+				t.Errorf("%s, hint %q, want %s, %q", o.Reason, o.Hint, c.reason, c.want)
+			}
+		})
 	}
 }
 
 // TestErrors: a test that cannot run says which field is wrong, and what to write instead.
 func TestErrors(t *testing.T) {
+	const another = "apiVersion: gc.winnow.dev/v1alpha1\nkind: CleanupPolicy\nmetadata: {name: ci}\nspec: {}\n"
 	test := header + bothExpected
 	for content, want := range map[string]string{
 		test + "expct: []\n" + world:                                                              `unknown field "expct"; did you mean "expect"?`,
@@ -150,6 +267,16 @@ func TestErrors(t *testing.T) {
 		test + world + "---\nmetadata: {name: x}\n":                                               "Kind",
 		test + world + "---\na: b: c\n":                                                           "mapping values are not allowed",
 		test + world + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: x}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: x}\n": "two objects pods/x",
+
+		header + strings.ReplaceAll(world, "{name: ci}", "{name: ci, namespace: prod}"): "the test expects nothing",
+
+		test + "files: [a.test.yaml]\n" + world: "a.test.yaml: it has a PolicyTest",
+
+		test + strings.Replace(world, "---\n", "---\n"+another+"---\n", 1): "two CleanupPolicies",
+
+		test + world + "---\napiVersion: v1\nkind: Pod\nmetadata: {labels: {a: b}}\n": "a Pod has no metadata.name",
+		test + world + "---\napiVersion: batch/v2\nkind: Job\nmetadata: {name: x}\n":  "Kubernetes has no kind Job in batch/v2",
+		test + world + "---\napiVersion: batch/v1\nkind: job\nmetadata: {name: x}\n":  "Kubernetes has no kind job in batch/v1",
 	} {
 		if got := runText(t, content, nil).Error; !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q for\n%s", got, want, content)
@@ -159,7 +286,9 @@ func TestErrors(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a.test.yaml", "a.yaml", "below/b.test.yaml", "empty/c.yaml"} {
+	for _, name := range []string{
+		"a.test.yaml", "a.yaml", "below/b.test.yaml", "below/c.test.yml", "empty/c.yaml", ".git/d.test.yaml", "vendor/e.test.yaml",
+	} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
 			t.Fatal(err)
@@ -169,9 +298,10 @@ func TestFind(t *testing.T) {
 		paths, want []string
 		err         string
 	}{
-		{[]string{""}, []string{"a.test.yaml", "below/b.test.yaml"}, ""},
-		{[]string{"below", "a.yaml"}, []string{"a.yaml", "below/b.test.yaml"}, ""},
-		{[]string{"below", "below/b.test.yaml"}, []string{"below/b.test.yaml"}, ""},
+		{[]string{""}, []string{"a.test.yaml", "below/b.test.yaml", "below/c.test.yml"}, ""},
+		{[]string{"below", "a.yaml"}, []string{"a.yaml", "below/b.test.yaml", "below/c.test.yml"}, ""},
+		{[]string{"below", "below/b.test.yaml"}, []string{"below/b.test.yaml", "below/c.test.yml"}, ""},
+		{[]string{"vendor"}, []string{"vendor/e.test.yaml"}, ""},
 		{[]string{"below", "empty"}, nil, "has no file whose name ends with .test.yaml"},
 		{[]string{"missing"}, nil, "no such file"},
 	} {
@@ -186,59 +316,6 @@ func TestFind(t *testing.T) {
 		if !slices.Equal(got, want) || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%q: %q, %v", c.paths, got, err)
 		}
-	}
-}
-
-func summary() *Summary {
-	s := &Summary{}
-	s.Add(Result{File: "a.test.yaml", Objects: []ObjectResult{{Object: "jobs.batch/a", Namespace: "team-a", State: "Due"}}})
-	s.Add(Result{File: "b.test.yaml", Objects: []ObjectResult{
-		{Object: "jobs.batch/a", Namespace: "team-a", State: "Due"},
-		{
-			Object: "jobs.batch/" + plugintest.Hostile, Namespace: "team-a", State: "Due", Message: "its TTL has ended",
-			Failures: []string{"state is Due, want Held", "rule is not set, want x"}, Add: "- {}",
-		},
-	}})
-	s.Add(Result{File: "c.test.yaml", Error: `unknown field "<x>"`})
-	return s
-}
-
-func TestPrint(t *testing.T) {
-	var out bytes.Buffer
-	summary().Print(&out)
-	plugintest.Lines(t, out.String(),
-		"ok     a.test.yaml",
-		"FAIL   b.test.yaml",
-		`       jobs.batch/x\x1b[2J\ny in namespace team-a: state is Due, want Held; rule is not set, want x`,
-		"         Its TTL has ended.",
-		"         If that is right, add to expect: - {}",
-		`ERROR  c.test.yaml: unknown field "<x>"`,
-		"",
-		"1 passed, 1 failed, 1 could not run")
-}
-
-// TestPrintJUnit: a reader of JUnit's XML finds each object, and counts as many failures as there are.
-func TestPrintJUnit(t *testing.T) {
-	var out bytes.Buffer
-	if err := summary().PrintJUnit(&out); err != nil {
-		t.Fatal(err)
-	}
-	var got junitSuites
-	if err := xml.Unmarshal(out.Bytes(), &got); err != nil {
-		t.Fatalf("%v:\n%s", err, &out)
-	}
-	if got.Tests != 4 || got.Failures != 1 || got.Errors != 1 || len(got.Suites) != 3 {
-		t.Errorf("%+v", got)
-	}
-	failed, unreadable := got.Suites[1].Cases[1], got.Suites[2].Cases[0]
-	if failed.Failure == nil || failed.Failure.Message != "state is Due, want Held; rule is not set, want x" || failed.Failure.Text != "its TTL has ended" {
-		t.Errorf("%+v", failed.Failure)
-	}
-	if unreadable.Error == nil || unreadable.Error.Message != `unknown field "<x>"` || unreadable.Failure != nil {
-		t.Errorf("%+v", unreadable)
-	}
-	if strings.ContainsRune(out.String(), '\x1b') {
-		t.Error("a control character is in the XML")
 	}
 }
 

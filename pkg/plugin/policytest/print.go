@@ -55,12 +55,23 @@ func (r *Result) print(w io.Writer) {
 	for i := range r.Objects {
 		if o := &r.Objects[i]; len(o.Failures) > 0 {
 			output.PrintLine(w, "       ", o.title()+": "+strings.Join(o.Failures, "; "))
-			output.PrintLine(w, "         ", output.Sentence(o.Message))
-			if o.Add != "" {
-				output.PrintLine(w, "         If that is right, add to expect: ", o.Add)
+			for _, line := range o.explanation() {
+				output.PrintLine(w, "         ", line)
 			}
 		}
 	}
+}
+
+// explanation says why an object has failed, and what to add if that is right.
+func (r *ObjectResult) explanation() []string {
+	out := []string{output.Sentence(r.Message)}
+	if r.Hint != "" {
+		out = append(out, output.Sentence(r.Hint))
+	}
+	if r.Add != "" {
+		out = append(out, "If that is right, add to expect: "+r.Add)
+	}
+	return out
 }
 
 func (r *ObjectResult) title() string { return r.Object + " in namespace " + r.Namespace }
@@ -120,7 +131,7 @@ func (r *Result) junit() junitSuite {
 		one := junitCase{Class: r.File, Name: o.title()}
 		if len(o.Failures) > 0 {
 			out.Failures++
-			one.Failure = &junitFault{Message: strings.Join(o.Failures, "; "), Text: o.Message}
+			one.Failure = &junitFault{Message: strings.Join(o.Failures, "; "), Text: strings.Join(o.explanation(), "\n")}
 		}
 		out.Cases = append(out.Cases, one)
 	}

@@ -5,13 +5,18 @@ package policytest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
@@ -34,12 +39,16 @@ type ObjectResult struct {
 	// Add is the expectation to add to the test, if it has none for the object and this is right.
 	Add string `json:"add,omitempty"`
 	// The others are what Winnow decides.
-	State   string `json:"state"`
-	Reason  string `json:"reason"`
-	Policy  string `json:"policy,omitempty"`
-	Rule    string `json:"rule,omitempty"`
-	Due     string `json:"due,omitempty"`
-	Message string `json:"message,omitempty"`
+	State  string `json:"state"`
+	Reason string `json:"reason"`
+	Policy string `json:"policy,omitempty"`
+	Rule   string `json:"rule,omitempty"`
+	Due    string `json:"due,omitempty"`
+	// Deadline is when a running object ends by the deadline that Winnow sets for it.
+	Deadline string `json:"deadline,omitempty"`
+	Message  string `json:"message,omitempty"`
+	// Hint is what the files lack, if a cluster could decide otherwise because it has it.
+	Hint string `json:"hint,omitempty"`
 }
 
 // Failed reports whether anything is not as expected.
@@ -99,6 +108,9 @@ func (l *loaded) compare(ctx context.Context) ([]ObjectResult, error) {
 			out = append(out, got)
 		}
 	}
+	if len(out) == 0 {
+		return nil, errors.New("the test expects nothing: expect is empty, and no policy is about an object; check namespaces and resources")
+	}
 	return out, nil
 }
 
@@ -108,9 +120,16 @@ func (l *loaded) decide(ctx context.Context, world *local.World, o local.Object)
 		Object: o.Resource + "/" + o.Name, Namespace: o.Namespace, State: string(gc.CandidateNone), Reason: string(policy.ReasonNoPolicy),
 	}
 	c, lines, err := world.Candidate(ctx, o)
-	if err != nil || c == nil {
-		out.Message = strings.Join(lines, "\n")
+	switch {
+	case err != nil:
 		return out, false, err
+	case c == nil:
+		reason, about := world.Excluded(o.Resource, o.Namespace)
+		if reason != "" {
+			out.Reason, lines = string(reason), []string{policy.Decision{Reason: reason}.Sentence()}
+		}
+		out.Message = strings.Join(lines, "\n")
+		return out, about && reason != "", nil
 	}
 	s := &c.Status
 	out.State, out.Reason, out.Message = string(s.State), s.Reason, s.Message
@@ -120,9 +139,35 @@ func (l *loaded) decide(ctx context.Context, world *local.World, o local.Object)
 		}
 	}
 	if s.DueTime != nil {
-		out.Due = s.DueTime.UTC().Format(time.RFC3339)
+		out.Due = timeText(s.DueTime.Time)
 	}
-	return out, true, nil
+	if at := world.Deadline(o); !at.IsZero() {
+		out.Deadline = timeText(at)
+	}
+	out.Hint, err = l.hint(o, policy.Reason(out.Reason))
+	return out, true, err
+}
+
+func timeText(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// hint says what the files lack, if a cluster could decide otherwise because it has it; empty if they lack nothing.
+func (l *loaded) hint(o local.Object, reason policy.Reason) (string, error) {
+	u := l.Objects[slices.Index(l.objects, o)]
+	switch reason {
+	case policy.ReasonLeftToOwner, policy.ReasonOwnerActive:
+		if owner, ok := l.Controller(u); ok && !slices.Contains(l.objects, owner) {
+			return fmt.Sprintf("its owner %s/%s is not in the files, and a cluster that has it may decide otherwise", owner.Resource, owner.Name), nil
+		}
+	case policy.ReasonManagedElsewhere:
+		encoded, err := u.MarshalJSON()
+		if err != nil {
+			return "", err
+		}
+		if len(u.GetManagedFields()) == 0 && lifecycle.NeedsManagers(encoded) {
+			return "its marks may be copies, and only managedFields tell; take it from the cluster with --show-managed-fields", nil
+		}
+	}
+	return "", nil
 }
 
 // failures compares an expectation with what Winnow decides.
@@ -136,17 +181,22 @@ func (e *Expectation) failures(got *ObjectResult) []string {
 			out = append(out, fmt.Sprintf("%s is %s, want %s", field, got, want))
 		}
 	}
-	due := ""
-	if e.Due != nil {
-		due = e.Due.UTC().Format(time.RFC3339)
+	compareTime := func(field, got string, want *metav1.Time) {
+		if want != nil {
+			compare(field, got, timeText(want.Time))
+		}
 	}
 	compare("state", got.State, e.State)
 	compare("reason", got.Reason, e.Reason)
 	compare("policy", got.Policy, e.Policy)
 	compare("rule", got.Rule, e.Rule)
-	compare("due", got.Due, due)
+	compareTime("due", got.Due, e.Due)
+	compareTime("deadline", got.Deadline, e.Deadline)
 	return out
 }
+
+// withoutTime are reasons that no time brings about: the due time is only the time of the test.
+var withoutTime = []policy.Reason{policy.ReasonOverCapacity, policy.ReasonOverCeiling}
 
 // line returns the expectation that fits, as a line of the file.
 func (r *ObjectResult) line(namespace string) string {
@@ -161,8 +211,11 @@ func (r *ObjectResult) line(namespace string) string {
 	if r.Rule != "" {
 		out += ", rule: " + r.Rule
 	}
-	if r.Due != "" {
+	if r.Due != "" && !slices.Contains(withoutTime, policy.Reason(r.Reason)) {
 		out += fmt.Sprintf(", due: %q", r.Due)
+	}
+	if r.Deadline != "" {
+		out += fmt.Sprintf(", deadline: %q", r.Deadline)
 	}
 	return out + "}"
 }
