@@ -39,8 +39,8 @@ func testTTLAnnotation(t *testing.T) {
 
 	g.govern(t, recipe.Spec)
 	expectDeletions(t, ns,
-		"configmaps/annotated "+string(g)+"/unused", "jobs/annotated "+string(g)+"/default", "pods/annotated "+string(g)+"/default",
+		"configmaps/annotated "+string(g)+"/unused", "jobs/annotated "+string(g)+"/finished", "pods/annotated "+string(g)+"/finished",
 		"secrets/annotated "+string(g)+"/unused")
 	waitReason(t, ns, "configmaps/used", "InUse", "pods/user refers to it")
-	waitReason(t, ns, "jobs.batch/plain", "Never", "")
+	waitReason(t, ns, "jobs.batch/plain", "NoPolicy", "")
 }

@@ -6,10 +6,13 @@ package policytest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,9 +31,10 @@ func TestRecipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tests) < 25 {
-		t.Fatalf("found %d recipes", len(tests))
+	if len(tests) < 50 {
+		t.Fatalf("found %d tests", len(tests))
 	}
+	noticed, refused := 0, 0
 	for _, test := range tests {
 		t.Run(strings.TrimSuffix(filepath.Base(test), Suffix), func(t *testing.T) {
 			r := Run(t.Context(), test)
@@ -40,19 +44,26 @@ func TestRecipes(t *testing.T) {
 				s.Print(&out)
 				t.Fatalf("%s", &out)
 			}
-			testMutants(t, test)
+			n, no := testMutants(t, test)
+			noticed, refused = noticed+n, refused+no
 		})
+	}
+	t.Logf("%d changes are noticed, and %d are refused", noticed, refused)
+	if refused > noticed/10 {
+		t.Errorf("%d changes are refused, so only %d test anything", refused, noticed)
 	}
 }
 
-// testMutants runs a test with each mutant of its recipe. A mutant that the server would refuse does not count.
-func testMutants(t *testing.T, test string) {
-	recipe := strings.TrimSuffix(test, Suffix) + ".yaml"
+// testMutants runs a test with each mutant of its recipe, and returns how many the test has noticed, and how many the server would refuse.
+// A test of several recipes together has none of its name.
+func testMutants(t *testing.T, test string) (noticed, refused int) {
+	recipe := recipeOf(test)
 	content, err := os.ReadFile(recipe)
-	if err != nil {
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, 0
+	} else if err != nil {
 		t.Fatal(err)
 	}
-	noticed := 0
 	for _, m := range mutants(t, content) {
 		r := run(t.Context(), test, func(path string) ([]byte, error) {
 			if filepath.Clean(path) == filepath.Clean(recipe) {
@@ -61,7 +72,11 @@ func testMutants(t *testing.T, test string) {
 			return os.ReadFile(path)
 		})
 		switch {
+		case strings.Contains(r.Error, " is invalid: "):
+			refused++
+			t.Logf("refused: %s: %s", m.change, r.Error)
 		case r.Error != "":
+			t.Errorf("with %s: %s", m.change, r.Error)
 		case isIndifferent(filepath.Base(recipe), m.change):
 		case r.Failed():
 			noticed++
@@ -72,20 +87,28 @@ func testMutants(t *testing.T, test string) {
 	if noticed == 0 {
 		t.Error("the test has noticed no change")
 	}
+	return noticed, refused
+}
+
+// recipeOf returns the recipe of a test.
+func recipeOf(test string) string {
+	return filepath.Join(recipes, strings.TrimSuffix(filepath.Base(test), Suffix)+".yaml")
 }
 
 // indifferent are values that no test of the recipe can notice.
-var indifferent = map[string]string{
-	"stop-everything.yaml": "spec.mode ",         // suspendAll applies in either mode.
-	"ttl-annotation.yaml":  "spec.rules[0].ttl ", // The rule matches only objects whose annotation decides instead.
+var indifferent = map[string][]string{
+	"stop-everything.yaml": {"spec.mode "}, // suspendAll applies in either mode.
+	// The rules match only objects whose annotation decides instead.
+	"ttl-annotation.yaml": {"spec.rules[0].ttl ", "spec.rules[1].ttl "},
+	// A test with 12,500 Pods would be long. It has a smaller ceiling of its own.
+	"fair-ceiling.yaml": {"spec.guardrails.ceilings[0].maxObjects "},
 }
 
 func isIndifferent(recipe, change string) bool {
-	path := indifferent[recipe]
-	return path != "" && strings.HasPrefix(change, path)
+	return slices.ContainsFunc(indifferent[recipe], func(path string) bool { return strings.HasPrefix(change, path) })
 }
 
-// TestRecipesAreListed: the list of recipes has each of them, and each has a test.
+// TestRecipesAreListed: the list has each recipe, in the words of the recipe itself, and each has a test.
 func TestRecipesAreListed(t *testing.T) {
 	list, err := os.ReadFile(filepath.Join(recipes, "README.md"))
 	if err != nil {
@@ -95,20 +118,61 @@ func TestRecipesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rows := map[string]string{}
+	for _, row := range regexp.MustCompile(`(?m)^\| \[[a-z0-9-]+\]\(([a-z0-9-]+\.yaml)\) \| (.*) \|$`).FindAllSubmatch(list, -1) {
+		rows[string(row[1])] = withoutLinks(string(row[2]))
+	}
 	for _, path := range all {
 		name := filepath.Base(path)
-		if strings.HasSuffix(name, Suffix) {
-			continue
-		}
-		if _, err := os.Stat(strings.TrimSuffix(path, ".yaml") + Suffix); err != nil {
+		if _, err := os.Stat(filepath.Join(recipes, "tests", strings.TrimSuffix(name, ".yaml")+Suffix)); err != nil {
 			t.Errorf("%s has no test: %v", name, err)
 		}
-		if !bytes.Contains(list, []byte("]("+name+")")) {
-			t.Errorf("the list does not have %s", name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row, comment := rows[name], commentOf(string(content)); row != comment {
+			t.Errorf("the list says about %s\n%q, and the recipe itself\n%q", name, row, comment)
 		}
 	}
-	if links := bytes.Count(list, []byte(".yaml)")); links*2 != len(all) {
-		t.Errorf("the list has %d recipes, and there are %d files", links, len(all))
+	if len(rows) != len(all) {
+		t.Errorf("the list has %d recipes, and there are %d", len(rows), len(all))
+	}
+}
+
+// withoutLinks returns text with the words of its links.
+func withoutLinks(text string) string {
+	return regexp.MustCompile(`\[([^]]+)\]\([^)]+\)`).ReplaceAllString(text, "$1")
+}
+
+// commentOf returns the first comment of a recipe after its licence, as one line.
+func commentOf(recipe string) string {
+	_, rest, _ := strings.Cut(recipe, "\n\n")
+	var out []string
+	for line := range strings.Lines(rest) {
+		text, ok := strings.CutPrefix(strings.TrimSpace(line), "#")
+		if !ok {
+			break
+		}
+		out = append(out, strings.TrimSpace(text))
+	}
+	return strings.Join(out, " ")
+}
+
+// TestRecipesTogether: recipes have names of their own, so that none takes the place of another one in the same namespace or cluster.
+func TestRecipesTogether(t *testing.T) {
+	all, err := filepath.Glob(filepath.Join(recipes, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loaded{Test: &Test{Namespace: "team-a"}}
+	for _, path := range all {
+		if err := l.addFile(t.Context(), path, os.ReadFile); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := l.Complete("team-a"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -120,10 +184,15 @@ type mutant struct {
 
 // howNotWhat are the fields that say how objects are deleted, and not which and when. Tests of policies do not see them.
 var howNotWhat = []string{
-	"propagationPolicy", "maxDeletionsPerMinute", "holdAbove", "keepCopy", "serviceAccountName", "activeDeadline",
+	"propagationPolicy", "maxDeletionsPerMinute", "holdAbove", "keepCopy", "serviceAccountName",
 }
 
-// mutants returns a mutant for each value in the policies and lifecycles of a file, and one without each rule.
+// scopes are the fields that say what a rule or policy is about, and their values for everything; nil is none. With these, more would be
+// deleted.
+var scopes = map[string]any{"selector": nil, "matchConditions": nil, "namespaceSelector": map[string]any{}}
+
+// mutants returns a mutant for each value in the policies and lifecycles of a file, and for each label of its Namespaces, and one without
+// each rule and without each scope.
 func mutants(t *testing.T, content []byte) []mutant {
 	t.Helper()
 	encoded, err := files.Documents(content)
@@ -154,6 +223,9 @@ func mutants(t *testing.T, content []byte) []mutant {
 		if strings.HasPrefix(fmt.Sprint(d["apiVersion"]), v1alpha1.GroupName+"/") {
 			mutate("spec", d["spec"], func(v any) { d["spec"] = v }, keep)
 		}
+		if m, ok := d["metadata"].(map[string]any); ok && d["kind"] == "Namespace" {
+			without("metadata.labels", m, "labels", nil, keep)
+		}
 	}
 	return out
 }
@@ -169,6 +241,9 @@ func mutate(path string, value any, set func(any), keep func(change string)) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if all, ok := scopes[k]; ok && !reflect.DeepEqual(v[k], all) {
+				without(path+"."+k, v, k, all, keep)
+			}
 			if !slices.Contains(howNotWhat, k) && (k != "name" || !strings.Contains(path, "matchConditions")) {
 				mutate(path+"."+k, v[k], func(other any) { v[k] = other }, keep)
 			}
@@ -185,10 +260,26 @@ func mutate(path string, value any, set func(any), keep func(change string)) {
 	case bool:
 		try(!v)
 	case float64:
-		try(2 * v)
+		step := 1.0
+		if strings.HasPrefix(key, "percent") {
+			step = v / 2
+		}
+		if try(v + step); v > step {
+			try(v - step)
+		}
 	case string:
 		try(other(key, v))
 	}
+}
+
+// without calls keep with what has no scope, or the scope that has everything.
+func without(path string, in map[string]any, key string, everything any, keep func(change string)) {
+	before := in[key]
+	if in[key] = everything; everything == nil {
+		delete(in, key)
+	}
+	keep(path + " is missing")
+	in[key] = before
 }
 
 // opposites are the other values of fields with few values.
