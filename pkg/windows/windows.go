@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	_ "time/tzdata" // Images without time zones have none, and Winnow must read the same zones everywhere.
+	_ "time/tzdata" // Images without time zones have none. Where the system has its own, it comes first.
 
 	"github.com/robfig/cron/v3"
 
@@ -82,8 +82,8 @@ func ParseDuration(text gc.TTL) (time.Duration, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case d == 0:
-		return 0, errors.New("must be at least 1s")
+	case d < gc.MinWindow:
+		return 0, fmt.Errorf("must be at least %s, so that there is time to delete", gc.FormatDuration(gc.MinWindow))
 	case d > gc.MaxWindow:
 		return 0, fmt.Errorf("must be at most %s", gc.FormatDuration(gc.MaxWindow))
 	}
@@ -93,13 +93,27 @@ func ParseDuration(text gc.TTL) (time.Duration, error) {
 // String says when the window opens, and for how long.
 func (w Window) String() string { return w.text }
 
-// next returns when the window opens next after a time; zero if it does not within five years.
+// next returns when the window opens next after a time; zero if it does not within five years. As long as the offset of the time zone
+// from UTC stays the same, its clocks show each minute once, so the schedule is asked about such periods one by one, as if each were in UTC.
+// By itself, cron goes wrong where clocks skip midnight or a part of an hour. No window opens at a time that the clocks skip, because no
+// period has it, and one opens twice at a time that they repeat, because two periods have it.
 func (w Window) next(after time.Time) time.Time {
-	at := w.schedule.Next(after.In(w.zone))
-	if at.IsZero() {
-		return at
+	for from, limit := after.Add(1), after.AddDate(5, 0, 0); from.Before(limit); {
+		local := from.In(w.zone)
+		_, seconds := local.Zone()
+		_, end := local.ZoneBounds()
+		offset := time.Duration(seconds) * time.Second
+		minute := from.UTC().Add(offset + time.Minute - 1).Truncate(time.Minute)
+		next := w.schedule.Next(minute.Add(-1)) // The first time from minute on.
+		if next.IsZero() {
+			return next
+		}
+		if next = next.Add(-offset); end.IsZero() || next.Before(end) {
+			return next
+		}
+		from = end
 	}
-	return at.UTC()
+	return time.Time{}
 }
 
 // around returns since when the window is open at a time, and until when at least; zero if it is closed.
@@ -111,133 +125,13 @@ func (w Window) around(at time.Time) (since, until time.Time) {
 	return since, since.Add(w.duration)
 }
 
-// OpensAfter returns when the window opens next after a time; false if it does not within five years.
-func (w Window) OpensAfter(at time.Time) (time.Time, bool) {
-	next := w.next(at)
-	return next, !next.IsZero()
-}
-
-// Set has the windows that one cluster policy allows. It is open while any of them is.
-type Set struct {
-	// Policy is the name of the cluster policy.
-	Policy  string
-	Windows []Window
-}
-
-// around returns since when the set is open at a time, and until when at least; zero if it is closed.
-func (s *Set) around(at time.Time) (since, until time.Time) {
-	for _, w := range s.Windows {
-		from, to := w.around(at)
-		if from.IsZero() {
-			continue
-		}
-		if since.IsZero() || from.Before(since) {
-			since = from
-		}
-		if to.After(until) {
-			until = to
-		}
-	}
-	return since, until
-}
-
-// opens returns the first time from at on at which the set is open; zero if that is not within five years.
-func (s *Set) opens(at time.Time) time.Time {
-	if since, _ := s.around(at); !since.IsZero() {
-		return at
-	}
-	var first time.Time
-	for _, w := range s.Windows {
-		if next, ok := w.OpensAfter(at); ok && (first.IsZero() || next.Before(first)) {
-			first = next
-		}
-	}
-	return first
-}
-
-// steps is how often State looks further, so that it ends for windows that overlap without end, or never.
-const steps = 500
-
-// State says whether deletions may start at a time, which is while all sets are open.
-type State struct {
-	// Closed is set if they may not.
-	Closed bool
-	// From and Until are times from which on and until when Closed stays the same at least; zero if it always does. If Closed is set, From is
-	// the time that was asked about.
-	From, Until time.Time
-	// Opens is when all sets are open next, if Closed is set; zero if no time was found.
-	Opens time.Time
-}
-
-// Same reports whether Closed is certainly the same at a time as at the time that was asked about.
-func (s *State) Same(at time.Time) bool {
-	return !at.Before(s.From) && (s.Until.IsZero() || at.Before(s.Until))
-}
-
-// At returns the state at a time.
-func At(all []Set, at time.Time) State {
-	var out State
-	for i := range all {
-		since, until := all[i].stays(at)
-		if since.IsZero() {
-			return closed(all, at)
-		}
-		if since.After(out.From) {
-			out.From = since
-		}
-		if out.Until.IsZero() || until.Before(out.Until) {
-			out.Until = until
-		}
-	}
-	return out
-}
-
-// stays is around, and looks further for when the set opened and closes, because one window may follow another.
-func (s *Set) stays(at time.Time) (since, until time.Time) {
-	if since, until = s.around(at); since.IsZero() {
-		return since, until
-	}
-	for range steps {
-		before, _ := s.around(since.Add(-1))
-		if before.IsZero() {
-			break
-		}
-		since = before
-	}
-	for range steps {
-		_, next := s.around(until)
-		if next.IsZero() {
-			break
-		}
-		until = next
-	}
-	return since, until
-}
-
-// closed returns the state at a time at which a set is closed.
-func closed(all []Set, at time.Time) State {
-	out := State{Closed: true, From: at}
-	next := at
-	for range steps {
-		before := next
-		for i := range all {
-			if next = all[i].opens(next); next.IsZero() {
-				return out
-			}
-		}
-		if next.Equal(before) {
-			out.Opens, out.Until = next, next
-			return out
-		}
-	}
-	out.Until = next
-	return out
-}
-
-// OpensFrom returns the first time from at on at which all sets are open; zero if no time was found.
-func OpensFrom(all []Set, at time.Time) time.Time {
-	if s := At(all, at); s.Closed {
-		return s.Opens
+// opens returns the first time from at on at which the window is open; zero if that is not within five years.
+func (w Window) opens(at time.Time) time.Time {
+	if since := w.next(at.Add(-w.duration)); since.IsZero() || since.After(at) {
+		return since
 	}
 	return at
 }
+
+// Opens reports whether the window opens within five years of a time.
+func (w Window) Opens(at time.Time) bool { return !w.next(at).IsZero() }

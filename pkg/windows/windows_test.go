@@ -4,6 +4,7 @@
 package windows
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -90,14 +91,89 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestWithoutEnd: State does not look for ever for the end of windows that overlap, nor for an opening of windows that never overlap.
+// TestWithoutEnd: State does not look for ever for the end of windows that overlap, nor for an opening of windows that never overlap, and
+// goes on from where it stopped.
 func TestWithoutEnd(t *testing.T) {
+	always := []Set{set("* * * * * / 1h")}
 	now := at("2026-03-01T12:00:00Z")
-	if got := At([]Set{set("* * * * * / 1h")}, now); got.Closed || !got.Until.After(now.Add(time.Hour)) {
-		t.Errorf("windows that overlap: got %+v", got)
+	for range 5 {
+		got := At(always, now)
+		if got.Closed || !got.Until.After(now.Add(time.Hour)) || !got.Same(now) {
+			t.Fatalf("windows that overlap: at %s, got %+v", now, got)
+		}
+		now = got.Until
 	}
-	if got := At([]Set{set("0 8 * * * / 1h"), set("0 20 * * * / 1h")}, now); !got.Closed || !got.Opens.IsZero() || !got.Until.After(now.AddDate(0, 1, 0)) {
-		t.Errorf("windows that never overlap: got %+v", got)
+	never := []Set{set("0 8 * * * / 1h"), set("0 20 * * * / 1h")}
+	for range 3 {
+		got := At(never, now)
+		if !got.Closed || !got.Never() || !got.Until.After(now.AddDate(1, 0, 0)) {
+			t.Fatalf("windows that never overlap: at %s, got %+v", now, got)
+		}
+		now = got.Until
+	}
+}
+
+// TestRareCommonOpening: windows that open often, and seldom together.
+func TestRareCommonOpening(t *testing.T) {
+	sets := []Set{set("*/30 * * * * / 5m"), set("15,45 2-31 * * * / 5m", "0 12 1 * * / 5m")}
+	got := At(sets, at("2026-03-01T13:00:00Z"))
+	if want := at("2026-04-01T12:00:00Z"); got.Opens.IsZero() && got.Until.After(want) || !got.Opens.IsZero() && !got.Opens.Equal(want) {
+		t.Errorf("got %+v, want %s, or to look again before that", got, want)
+	}
+}
+
+func TestSoonerThan(t *testing.T) {
+	now := at("2026-03-01T12:00:00Z")
+	open, soon, later := At(nil, now), At([]Set{set("0 13 * * * / 1h")}, now), At([]Set{set("0 14 * * * / 1h")}, now)
+	never := At([]Set{set("0 0 30 2 * / 1h")}, now)
+	order := []State{open, soon, later, never}
+	for i := range order {
+		for j := range order {
+			if got := order[i].SoonerThan(&order[j]); got != (i < j) {
+				t.Errorf("%+v is sooner than %+v: %t", order[i], order[j], got)
+			}
+		}
+	}
+}
+
+// TestCalendar: a state is remembered as long as it stays the same, and for the same windows only.
+func TestCalendar(t *testing.T) {
+	var c Calendar
+	sets := []Set{set("0 22 * * * / 6h"), set("0 0 * * 6 / 2d")}
+	for now := at("2026-02-27T00:00:00Z"); now.Before(at("2026-03-04T00:00:00Z")); now = now.Add(7 * time.Minute) {
+		for _, some := range [][]Set{nil, sets[:1], sets[1:], sets} {
+			got, want := c.At(some, now), At(some, now)
+			if got.Closed != want.Closed || !got.Opens.Equal(want.Opens) || !got.Until.Equal(want.Until) {
+				t.Fatalf("at %s: got %+v, want %+v", now, got, want)
+			}
+		}
+	}
+	if got := c.At(sets[:1], at("2026-02-27T00:00:00Z")); got.Closed {
+		t.Error("a clock that is set back still has the later state")
+	}
+	for i := range calendarMost + 10 {
+		c.At([]Set{set(fmt.Sprintf("%d %d * * * / 1h", i%60, i/60))}, at("2026-02-27T00:00:00Z"))
+	}
+	if len(c.states) > calendarMost {
+		t.Errorf("it remembers %d states", len(c.states))
+	}
+}
+
+// BenchmarkAt is about what costs most: windows without end, and windows that never meet.
+func BenchmarkAt(b *testing.B) {
+	var many [2]Set
+	for hour := range 8 {
+		many[0].Windows = append(many[0].Windows, set(fmt.Sprintf("0 %d * * * / 30m / Europe/Berlin", hour)).Windows...)
+		many[1].Windows = append(many[1].Windows, set(fmt.Sprintf("0 %d * * * / 30m / Europe/Berlin", 10+hour)).Windows...)
+	}
+	for name, sets := range map[string][]Set{
+		"nights": {set("0 22 * * * / 6h / Europe/Berlin")}, "without end": {set("* * * * * / 1h / Europe/Berlin")}, "never meet": many[:],
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				At(sets, at("2026-03-01T12:00:00Z"))
+			}
+		})
 	}
 }
 
@@ -137,9 +213,21 @@ func TestDaylightSaving(t *testing.T) {
 			set("0 0 * * 0 / 3h / America/New_York"), "2026-10-31T12:00:00Z",
 			[]string{"2026-11-01T04:00:00Z", "2026-11-01T07:00:00Z", "2026-11-08T05:00:00Z"},
 		},
-		"after half an hour that is skipped, no window opens, as no CronJob runs": {
+		"after half an hour that is skipped": {
 			set("0 3 * * * / 1h / Australia/Lord_Howe"), "2026-10-03T12:00:00Z",
-			[]string{"2026-10-04T16:00:00Z", "2026-10-04T17:00:00Z"},
+			[]string{"2026-10-03T16:00:00Z", "2026-10-03T17:00:00Z", "2026-10-04T16:00:00Z"},
+		},
+		"half past is no time that the skipped half hour moves": {
+			set("30 1 * * * / 10m / Australia/Lord_Howe"), "2026-10-03T12:00:00Z",
+			[]string{"2026-10-03T15:00:00Z", "2026-10-03T15:10:00Z", "2026-10-04T14:30:00Z"},
+		},
+		"Cairo skips midnight of Friday, which is no Thursday": {
+			set("0 1 * * 4 / 6h / Africa/Cairo"), "2026-04-22T12:00:00Z",
+			[]string{"2026-04-22T23:00:00Z", "2026-04-23T05:00:00Z", "2026-04-29T22:00:00Z"},
+		},
+		"Cairo skips midnight of Friday, and the evening is still there": {
+			set("0 22 * * 5 / 6h / Africa/Cairo"), "2026-04-23T12:00:00Z",
+			[]string{"2026-04-24T19:00:00Z", "2026-04-25T01:00:00Z", "2026-05-01T19:00:00Z"},
 		},
 		"without a time zone, nothing changes": {
 			set("30 2 * * * / 1h"), "2026-03-28T12:00:00Z",
@@ -198,7 +286,9 @@ func TestCompile(t *testing.T) {
 		"CRON_TZ":          {gc.Window{Schedule: "CRON_TZ=UTC 0 22 * * *", Duration: "6h"}, "schedule: must not have TZ or CRON_TZ; set timeZone"},
 		"every":            {gc.Window{Schedule: "@every 1h", Duration: "6h"}, "schedule: must say at which times the window opens, and @every counts from no time"},
 		"no duration":      {gc.Window{Schedule: "@daily"}, "duration: must not be empty"},
-		"zero":             {gc.Window{Schedule: "@daily", Duration: "0s"}, "duration: must be at least 1s"},
+		"too short":        {gc.Window{Schedule: "@daily", Duration: "59s"}, "duration: must be at least 1m, so that there is time to delete"},
+		"shortest":         {gc.Window{Schedule: "@daily", Duration: "1m"}, ""},
+		"zero":             {gc.Window{Schedule: "@daily", Duration: "0s"}, "duration: must be at least 1m, so that there is time to delete"},
 		"never":            {gc.Window{Schedule: "@daily", Duration: "never"}, `duration: needs a number before "never"`},
 		"too long":         {gc.Window{Schedule: "@daily", Duration: "31d1s"}, "duration: must be at most 31d"},
 		"longest":          {gc.Window{Schedule: "@monthly", Duration: "31d"}, ""},
@@ -220,10 +310,10 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-func TestOpensAfter(t *testing.T) {
+func TestOpens(t *testing.T) {
 	for schedule, want := range map[string]bool{"0 0 30 2 *": false, "0 0 29 2 *": true, "0 0 31 4,6 *": false, "* * * * *": true} {
 		w := set(schedule + " / 1h").Windows[0]
-		if _, got := w.OpensAfter(at("2026-01-01T00:00:00Z")); got != want {
+		if got := w.Opens(at("2026-01-01T00:00:00Z")); got != want {
 			t.Errorf("%s opens: %t, want %t", schedule, got, want)
 		}
 	}

@@ -200,8 +200,11 @@ type Guardrails struct {
 	Ceilings []Ceiling
 }
 
-// MaxWindow is the longest time for which a window stays open.
-const MaxWindow = 31 * 24 * time.Hour
+// MinWindow and MaxWindow are the shortest and longest time for which a window stays open.
+const (
+	MinWindow = time.Minute
+	MaxWindow = 31 * 24 * time.Hour
+)
 
 // Window is a time in which deletions may start.
 type Window struct {

@@ -135,7 +135,7 @@ func TestInvalidClusterPolicy(t *testing.T) {
 			func(s *gc.ClusterCleanupPolicySpec) {
 				s.Guardrails.Windows = []gc.Window{{Schedule: "@daily", Duration: "0s"}}
 			},
-			"spec.guardrails.windows[0].duration", field.ErrorTypeInvalid, "must be at least 1s; use for example",
+			"spec.guardrails.windows[0].duration", field.ErrorTypeInvalid, "must be at least 1m, so that there is time to delete; use for example",
 		},
 		"a window that is too long": {
 			func(s *gc.ClusterCleanupPolicySpec) {

@@ -132,6 +132,12 @@ func TestClusterWarnings(t *testing.T) {
 			}},
 			[]string{`spec.guardrails.windows[1].schedule: "0 0 31 4,6 *" names no day that exists, so this window never opens`},
 		},
+		"a window that is too short for much": {
+			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) {
+				s.Guardrails.Windows = []gc.Window{{Schedule: "@daily", Duration: "15m"}, {Schedule: "@daily", Duration: "14m59s"}}
+			}},
+			[]string{`spec.guardrails.windows[1].duration: Winnow needs some time of each window to begin, so less than 15m may be too short`},
+		},
 		"no finished Pods": {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) {
 				s.Guardrails.MinTTL, s.Guardrails.Ceilings[0].MaxObjects = nil, number(0)

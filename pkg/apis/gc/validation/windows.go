@@ -14,7 +14,7 @@ import (
 
 const (
 	scheduleExample = `; for example "0 22 * * 1-5" is at 22:00 from Monday to Friday`
-	windowExample   = `; use for example "6h", up to 31d`
+	windowExample   = `; use for example "6h", from 1m to 31d`
 	zoneExample     = `; use for example "Europe/Berlin", or remove timeZone for UTC`
 )
 
@@ -42,8 +42,11 @@ func validateWindows(all []gc.Window, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// windowWarnings is about windows that never open. Whether a schedule ever fires does not depend on when it is asked, but for the length of
-// centuries.
+// shortWindow is the shortest duration of a window without a warning.
+const shortWindow = 15 * time.Minute
+
+// windowWarnings is about windows that never open, or are too short. Whether a schedule ever fires does not depend on when it is asked, but for
+// the length of centuries.
 func windowWarnings(all []gc.Window, path *field.Path) []string {
 	var warnings []string
 	for i := range all {
@@ -51,9 +54,14 @@ func windowWarnings(all []gc.Window, path *field.Path) []string {
 		if err != nil {
 			continue // refused elsewhere
 		}
-		if _, opens := w.OpensAfter(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)); !opens {
+		if !w.Opens(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)) {
 			warnings = append(warnings, warn(path.Index(i).Child("schedule"),
 				"%q names no day that exists, so this window never opens; while it is the only one, nothing is deleted", all[i].Schedule)...)
+		}
+		if d, _ := windows.ParseDuration(all[i].Duration); d < shortWindow {
+			warnings = append(warnings, warn(path.Index(i).Child("duration"),
+				"Winnow needs some time of each window to begin, so less than %s may be too short to delete all that is due",
+				gc.FormatDuration(shortWindow))...)
 		}
 	}
 	return warnings

@@ -85,7 +85,8 @@ func readableGuardrails(g *gc.Guardrails) bool {
 		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber) &&
 			readableNumber(g.HoldAbove.Percent, 1, 100)) &&
 		all(g.Windows, func(w gc.Window) bool {
-			return len(strings.Fields(w.Schedule)) == 5 && readableDeadline(&w.Duration) && duration(w.Duration) <= gc.MaxWindow
+			return len(strings.Fields(w.Schedule)) == 5 && readableDeadline(&w.Duration) && duration(w.Duration) >= gc.MinWindow &&
+				duration(w.Duration) <= gc.MaxWindow
 		}) &&
 		all(g.Ceilings, func(c gc.Ceiling) bool {
 			return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource) &&
