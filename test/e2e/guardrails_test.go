@@ -175,7 +175,7 @@ func TestSuspendAllInPreview(t *testing.T) {
 }
 
 // TestWindows: outside of windows nothing is deleted, and a change that removes them lets everything go. The window that is closed opens on
-// the day before yesterday of each month.
+// one day of each month, which is not today.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	g := newGroup()

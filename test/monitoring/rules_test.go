@@ -127,6 +127,18 @@ func TestAlerts(t *testing.T) {
 				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="OutsideWindow"}`, "2x400"),
 			after: 6 * time.Hour,
 		},
+		"windows never open": {
+			series: minutes("winnow_leading", "1x400") +
+				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="WindowNeverOpens"}`, "2x400"),
+			after: 6 * time.Hour, want: "WinnowHeld", says: "there are 2",
+		},
+		"objects wait for windows for more than a week": {
+			series: healthy + minutes(`winnow_tracker_oldest_outside_window_seconds{instance="a"}`, "600000x20 610000x40 0x120"),
+			from:   21 * time.Minute, after: time.Hour, want: "WinnowWindowBacklog", says: "has been due for 7d",
+		},
+		"objects wait for a weekly window": {
+			series: healthy + minutes(`winnow_tracker_oldest_outside_window_seconds{instance="a"}`, "604000x180"), after: time.Hour,
+		},
 		"notices cannot be given": {
 			series: minutes("winnow_leading", "1x400") +
 				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="NoticePending"}`, "2x400"),

@@ -20,6 +20,8 @@ type CleanupPolicyStatus struct {
 	// Waiting is the number of those counted in Held that only a wait of their rule keeps. A replica that starts needs it to find out what
 	// became due while no controller ran.
 	Waiting int64
+	// WaitingForWindow is the number of those counted in Waiting that only wait for a window.
+	WaitingForWindow int64
 	// Holds lists changes that wait for approval because they made too many objects due at once, by ID.
 	Holds []PolicyHold
 	// UnlistedHolds is how many more there are.

@@ -95,7 +95,7 @@ func (l *loop) reportGone(ctx context.Context) {
 			l.record(g.Order, g.At, true)
 		}
 		metrics.Deletions.WithLabelValues(g.Fact.Resource, metrics.Trigger(g.Order), string(g.Reason)).Inc()
-		metrics.Lateness.Observe(g.At.Sub(g.Ready()).Seconds())
+		metrics.Lateness.Observe(g.At.Sub(g.Ready).Seconds())
 		klog.FromContext(ctx).V(4).Info("Gone", "object", klog.KRef(g.Fact.Namespace, g.Fact.Name), "uid", g.Fact.UID)
 	}
 	l.gone(gone)

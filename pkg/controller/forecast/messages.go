@@ -174,13 +174,18 @@ func (a *account) held(all []*view.Due) []string {
 
 // waiting describes the objects that the changed policy deletes once they have what its rules wait for.
 func (a *account) waiting(all []*view.Due) []string {
-	var archives, notices, windows []*view.Due
+	var archives, notices []*view.Due
+	windows := map[string][]*view.Due{} // by what they wait for
 	for _, due := range all {
 		switch due.Reason { //nolint:exhaustive // All others wait to be archived.
 		case policy.ReasonNoticePending, policy.ReasonNotified:
 			notices = append(notices, due)
 		case policy.ReasonOutsideWindow:
-			windows = append(windows, due)
+			what := fmt.Sprintf("a window opens (%s)", due.Why)
+			windows[what] = append(windows[what], due)
+		case policy.ReasonWindowNeverOpens:
+			what := "the windows are changed, because " + due.Why
+			windows[what] = append(windows[what], due)
 		default:
 			archives = append(archives, due)
 		}
@@ -192,8 +197,8 @@ func (a *account) waiting(all []*view.Due) []string {
 	if len(notices) > 0 {
 		out = append(out, a.until(notices, "notice of the deletion was out for long enough"))
 	}
-	if len(windows) > 0 {
-		out = append(out, a.until(windows, "a window in guardrails.windows opens"))
+	for _, what := range slices.Sorted(maps.Keys(windows)) {
+		out = append(out, a.until(windows[what], what))
 	}
 	return out
 }

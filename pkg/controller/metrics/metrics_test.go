@@ -55,7 +55,7 @@ winnow_tracker_watch_lag_seconds{resource="pods"} 1.5
 `},
 		"clocks, the oldest, and the others": {
 			view.Totals{
-				Objects: 9, Timers: 4, Ready: 2, OldestOverdue: time.Minute, Holds: 1, Paced: 3,
+				Objects: 9, Timers: 4, Ready: 2, OldestOverdue: time.Minute, OldestOutsideWindow: time.Hour, Holds: 1, Paced: 3,
 				ClockInDoubt: true, ClockCompared: true, ClockSkew: -90 * time.Second,
 			}, `
 # HELP winnow_tracker_clock_in_doubt [ALPHA] 1 while the clocks of this replica and of the API server differ by more than a minute, so that everything is held.
@@ -70,6 +70,9 @@ winnow_tracker_holds 1
 # HELP winnow_tracker_objects [ALPHA] Objects that are tracked because a policy can match them or their dependents.
 # TYPE winnow_tracker_objects gauge
 winnow_tracker_objects 9
+# HELP winnow_tracker_oldest_outside_window_seconds [ALPHA] How long the longest-due object that waits for a window has been due; 0 if there is none.
+# TYPE winnow_tracker_oldest_outside_window_seconds gauge
+winnow_tracker_oldest_outside_window_seconds 3600
 # HELP winnow_tracker_oldest_overdue_seconds [ALPHA] How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. An object that had to be archived first counts since then.
 # TYPE winnow_tracker_oldest_overdue_seconds gauge
 winnow_tracker_oldest_overdue_seconds 60

@@ -29,6 +29,8 @@ var (
 	oldestOverdue = collected("winnow_tracker_oldest_overdue_seconds",
 		"How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. An object that had "+
 			"to be archived first counts since then.")
+	oldestOutsideWindow = collected("winnow_tracker_oldest_outside_window_seconds",
+		"How long the longest-due object that waits for a window has been due; 0 if there is none.")
 	holds = collected("winnow_tracker_holds",
 		"Changes that made many objects due at once and wait for approval, one for each policy and namespace.")
 	paced        = collected("winnow_tracker_paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute.")
@@ -60,7 +62,8 @@ func RegisterTracked(totals func() view.Totals) {
 // DescribeWithStability implements metrics.StableCollector.
 func (c *tracked) DescribeWithStability(out chan<- *metrics.Desc) {
 	for _, d := range []*metrics.Desc{
-		objects, timers, ready, candidates, held, oldestOverdue, holds, paced, clockInDoubt, unconfirmed, clockSkew, watchLag, staleWatch,
+		objects, timers, ready, candidates, held, oldestOverdue, oldestOutsideWindow, holds, paced, clockInDoubt, unconfirmed, clockSkew,
+		watchLag, staleWatch,
 	} {
 		out <- d
 	}
@@ -88,6 +91,7 @@ func (c *tracked) CollectWithStability(out chan<- metrics.Metric) {
 		}
 	}
 	value(oldestOverdue, t.OldestOverdue.Seconds())
+	value(oldestOutsideWindow, t.OldestOutsideWindow.Seconds())
 	value(clockInDoubt, number(t.ClockInDoubt))
 	value(unconfirmed, number(t.Unconfirmed))
 	if t.ClockCompared {

@@ -111,11 +111,15 @@ func (t *Tracker) Verdicts(namespace string, now, until time.Time) []view.Verdic
 
 // Totals returns the counts over all namespaces.
 func (t *Tracker) Totals(now time.Time) view.Totals {
-	var since time.Time
+	var since, waiting time.Time
 	_ = t.read(context.Background(), t.engine.OldestDue(&since))
+	_ = t.read(context.Background(), t.engine.OldestOutsideWindow(&waiting))
 	out := call(t, func(e *engine.Engine) view.Totals { return e.Totals(now) })
 	if !since.IsZero() {
 		out.OldestOverdue = max(now.Sub(since), 0)
+	}
+	if !waiting.IsZero() {
+		out.OldestOutsideWindow = max(now.Sub(waiting), 0)
 	}
 	return out
 }

@@ -80,6 +80,7 @@ type CleanupCandidateStatus struct {
 	//  - NoticePending: it needs a notice before its deletion, which is not given and stored yet
 	//  - Notified: notice of its deletion was given, and is not over. The message says until when
 	//  - OutsideWindow: no window of guardrails.windows is open. The message says when the next one opens
+	//  - WindowNeverOpens: the same, and there is no time at which one opens, or at which those of several cluster policies are all open
 	//  - Held: a change made too many objects due at once, and waits for approval
 	//  - Suspended: a policy, a guardrail or --start-suspended stops deletions
 	//  - PolicyUnreadable: a stored policy cannot be read

@@ -285,7 +285,8 @@ type Guardrails struct {
 	HoldAbove *HoldAbove `json:"holdAbove,omitempty"`
 	// windows are when Winnow may start to delete in the selected namespaces, by any policy or ceiling. Outside of all of them, objects that
 	// are due are held (OutsideWindow), and go when the next window opens. If several cluster policies with windows select a namespace, Winnow
-	// deletes only while a window of each is open. Deadlines (activeDeadline) are set at any time. If unset, Winnow deletes at any time.
+	// deletes only while a window of each is open; if that is never, the reason is WindowNeverOpens. Deadlines (activeDeadline) are set at any
+	// time. If unset, Winnow deletes at any time.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
@@ -305,15 +306,15 @@ type Guardrails struct {
 // Window is a time in which Winnow may start to delete.
 type Window struct {
 	// schedule says when the window opens, in the syntax of a CronJob: minute, hour, day of the month, month and day of the week, for example
-	// "0 22 * * 1-5", or @daily and its like. It cannot set a time zone; timeZone does. At a time that the clocks skip in spring, no window
-	// opens. At one that they repeat in autumn, it opens twice.
+	// "0 22 * * 1-5", or @daily and its like. It cannot set a time zone; timeZone does. If both days are set, either will do, as for a
+	// CronJob. At a time that the clocks skip in spring, no window opens. At one that they repeat in autumn, it opens twice.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=256
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=256
 	Schedule string `json:"schedule"`
-	// duration is how long the window stays open, at least one second and at most 31 days, for example "6h". It may be longer than the time
+	// duration is how long the window stays open, at least one minute and at most 31 days, for example "6h". It may be longer than the time
 	// until the schedule opens the window again; the window then stays open.
 	// +required
 	// +k8s:required
@@ -342,9 +343,10 @@ type HoldAbove struct {
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=2147483647
 	Objects *int64 `json:"objects,omitempty"`
-	// percent is how large a share of the candidates that one rule decides for in one namespace a change can make due at once, in percent. It
-	// applies to rules that decide for at least 20 candidates there. The defaults of a policy count as a rule, and ceilings do not. If
-	// unset, there is no such limit.
+	// percent is the largest share, in percent, of the candidates of a rule in one namespace that one change can make due at once. The same
+	// limit applies to the candidates of the rule that decided before the change, and to those of all rules of a policy together. It
+	// applies where there are at least 20 candidates. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no
+	// such limit.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1
@@ -788,6 +790,10 @@ type CleanupPolicyStatus struct {
 	// +optional
 	// +k8s:optional
 	Waiting int64 `json:"waiting,omitempty"`
+	// waitingForWindow is the number of waiting candidates that only wait for a window of guardrails.windows.
+	// +optional
+	// +k8s:optional
+	WaitingForWindow int64 `json:"waitingForWindow,omitempty"`
 	// holds lists changes that made too many objects due at once and that wait for approval. A hold ends when the
 	// annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
 	// +optional

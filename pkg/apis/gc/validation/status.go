@@ -25,6 +25,7 @@ func ValidateStatus(s *gc.CleanupPolicyStatus) field.ErrorList {
 		{"due", s.Due},
 		{"held", s.Held},
 		{"waiting", s.Waiting},
+		{"waitingForWindow", s.WaitingForWindow},
 		{"unlistedHolds", s.UnlistedHolds},
 		{"unlistedNamespaces", s.UnlistedNamespaces},
 		{"deleted", s.Deleted},

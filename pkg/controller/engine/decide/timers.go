@@ -62,8 +62,8 @@ func (t *Earliest) AddTime(at time.Time) {
 	}
 }
 
-// Expire touches the objects whose timers have ended, as many as the budget allows, and reports whether there are more. It also opens and
-// closes windows.
+// Expire touches the objects whose timers have ended, and opens and closes windows, as many as the budget allows. It reports whether there
+// are more.
 func (dec *Decider) Expire(now time.Time) bool {
 	if dec.Watches.Expire(now) {
 		dec.TouchAll()
@@ -80,5 +80,6 @@ func (dec *Decider) Expire(now time.Time) bool {
 		}
 	}
 	next, ok := dec.Timers.Next()
-	return ok && !next.After(now)
+	opens, changes := dec.Windows.Next()
+	return ok && !next.After(now) || changes && !opens.After(now)
 }

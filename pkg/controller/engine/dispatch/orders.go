@@ -99,7 +99,7 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 		Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, PolicyGeneration: r.Policy.Generation,
 		Rule: r.RuleName(), ApprovedHold: rec.ApprovedHold(), WaitTimedOut: d.WaitTimedOut,
 		Account: disp.Account(r.Policy), Propagation: r.Propagation, Due: d.At,
-		Opened: rec.NS.Window.Since(), Until: disp.Fresh.Until(),
+		Ready: rec.ReadyAt(), Until: disp.Fresh.Until(),
 		KeepCopy:   effective.KeepCopy(),
 		Conditions: rec.NS.Conditions[rec.Resource],
 		Reread:     rec.Extra != nil && rec.Extra.Retry.NeedsGet(rec.ResourceVersion),
@@ -116,7 +116,8 @@ func (disp *Dispatch) newOrder(rec *memory.Record, now time.Time) (*deletion.Ord
 // Renew returns the order for the state that is known now, like Retake.
 func (disp *Dispatch) Renew(o *deletion.Order, now time.Time) (*deletion.Order, bool) {
 	rec := disp.InFlight[o]
-	if rec == nil || rec.Removed() || !disp.Fresh.Allows(now) || disp.Unsettled(rec.NS) || !rec.NS.Window.Same(now) || disp.mustExpireFirst(rec, now) {
+	if rec == nil || rec.Removed() || !disp.Fresh.Allows(now) || disp.Unsettled(rec.NS) || !rec.NS.Window.Same(now) ||
+		disp.mustExpireFirst(rec, now) {
 		return nil, false
 	}
 	order, ok := disp.newOrder(rec, now)

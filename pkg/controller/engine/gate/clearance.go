@@ -57,7 +57,7 @@ func waitEnded(rec *memory.Record, d policy.Decision) bool {
 	return len(rec.NS.Changes) > 0 && rec.Flags.Has(memory.Waited) && !d.Waits()
 }
 
-// widened reports whether a record may be deleted now because a change that is not assessed yet has widened the windows.
+// widened reports whether a record may be deleted sooner because a change that is not assessed yet has widened the windows.
 func widened(rec *memory.Record, d policy.Decision) bool {
 	return len(rec.NS.Changes) > 0 && rec.NS.Window.Widened && d.Action == policy.Delete && !d.Waits()
 }

@@ -118,8 +118,8 @@ func (*Gate) retrying(r request) (policy.Reason, string) {
 // outsideWindow: no window is open in which deletions may start. It comes last, so that people see before a window opens what else keeps
 // the object. A deadline deletes nothing, and is set at any time.
 func (*Gate) outsideWindow(r request) (policy.Reason, string) {
-	if r.decision.Action == policy.Delete && r.rec.NS.Window.Closed {
-		return policy.ReasonOutsideWindow, r.rec.NS.WindowDetail(r.rec.NS.Window.Opens)
+	if w := &r.rec.NS.Window; r.decision.Action == policy.Delete && w.Closed {
+		return memory.WindowReason(w.Opens), r.rec.NS.WindowDetail(w.Opens)
 	}
 	return "", ""
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/expiry"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/turns"
+	"github.com/winnow-dev/winnow/pkg/windows"
 )
 
 // Memory has everything that was observed, and what the engine derived from it.
@@ -39,7 +40,8 @@ type Memory struct {
 	Touched touched
 	Queue   turns.FairQueue[*Record] // of records that are ready to be deleted
 	// Windows are the namespaces whose windows open or close at a known time.
-	Windows expiry.Heap[*Namespace]
+	Windows  expiry.Heap[*Namespace]
+	calendar windows.Calendar
 	// Pending are the namespaces with changes that are not assessed yet.
 	Pending sets.Set[*Namespace]
 	// Writes numbers the states of policies, in the order in which they were observed.

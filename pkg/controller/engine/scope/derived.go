@@ -49,7 +49,7 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 	if len(ns.Changes) == 0 {
 		ns.FormerWindows = nil
 	}
-	ns.FormerWindows = append(ns.FormerWindows, ns.Windows...)
+	ns.AddFormerWindows()
 	d.NewMatchIDs = d.MatchIDs.Difference(ns.MatchIDs)
 	if s.Touched.Counting.Has(ns) { // The objects have not been counted by all of the former ones yet.
 		d.NewMatchIDs = d.NewMatchIDs.Union(ns.NewMatchIDs)

@@ -31,7 +31,8 @@ func (v *View) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 type Due struct {
 	*facts.Compact
 	Policy types.NamespacedName
-	// Reason is why the object is due, or ReasonHeld if a hold keeps it. Hold is the ID of the hold, Why the cause of the hold.
+	// Reason is why the object is due, or ReasonHeld if a hold keeps it. Hold is the ID of the hold, Why the cause of the hold, or whose windows
+	// the object waits for.
 	Reason    policy.Reason
 	Hold, Why string
 	// Waits says that the object has not what its rule waits for, so that it is not deleted yet.
@@ -67,6 +68,11 @@ func (v *View) dueBy(rec *memory.Record, p *policy.Policy, d policy.Decision, pr
 	switch {
 	case d.Ready():
 		return &Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Ends: d.Ends, Preview: preview}
+	case policy.IsWindow(d.Reason):
+		return &Due{
+			Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Waits: true, Preview: preview,
+			Why: rec.NS.WindowDetail(rec.NS.Window.Opens),
+		}
 	case policy.IsWait(d.Reason):
 		return &Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Waits: true, Preview: preview}
 	case d.Reason != policy.ReasonHeld:

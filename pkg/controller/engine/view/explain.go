@@ -96,7 +96,7 @@ func (v *View) untilDue(rec *memory.Record, p *policy.Policy, d policy.Decision,
 	}
 	extension := ". " + effective.Extension(v.LimitsOn(rec))
 	if opens := rec.NS.OpensFrom(d.At); !opens.Equal(d.At) {
-		extension = fmt.Sprintf(". When it is due, it will be held (%s): %s%s", policy.ReasonOutsideWindow, rec.NS.WindowDetail(opens), extension)
+		extension = fmt.Sprintf(". When it is due, it will be held (%s): %s%s", memory.WindowReason(opens), rec.NS.WindowDetail(opens), extension)
 	}
 	if notice := d.Advance.Detail(); notice != "" {
 		return "; " + notice + extension

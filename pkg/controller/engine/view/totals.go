@@ -22,6 +22,8 @@ type Totals struct {
 	Held       map[string]map[policy.Reason]int
 	// OldestOverdue is the longest time for which an object of Ready has been due; zero if there is none.
 	OldestOverdue time.Duration
+	// OldestOutsideWindow is the longest time for which an object that waits for a window has been due; zero if there is none.
+	OldestOutsideWindow time.Duration
 	// Holds is the number of changes that wait for approval.
 	Holds int
 	// Paced is the number of namespaces whose deletions wait because of maxDeletionsPerMinute.
@@ -39,7 +41,7 @@ type Totals struct {
 	Stale []string
 }
 
-// Totals returns the counts over all namespaces, all but OldestOverdue. They are kept up to date, so nothing is counted here.
+// Totals returns the counts over all namespaces, all but OldestOverdue and OldestOutsideWindow. They are kept up to date, so nothing is counted here.
 func (v *View) Totals(now time.Time) Totals {
 	out := Totals{
 		Objects: v.Records.Count, Timers: v.Timers.Len(), Candidates: map[string]map[gc.CandidateState]int{},
@@ -91,6 +93,26 @@ func (v *View) OldestDue(since *time.Time) memory.Reading {
 		}
 		for _, rec := range v.InFlight {
 			look(rec)
+		}
+	}
+}
+
+// OldestOutsideWindow finds the earliest time since which an object is due that waits for a window; zero if there is none.
+func (v *View) OldestOutsideWindow(since *time.Time) memory.Reading {
+	return func(pause func(struct{}) bool) {
+		for _, ns := range slices.Collect(maps.Values(v.Namespaces)) {
+			if !ns.Window.Closed {
+				continue
+			}
+			for i := len(ns.Records) - 1; i >= 0; i = min(i, len(ns.Records)) - 1 { // Later ones take the place of one that is removed.
+				rec := ns.Records[i]
+				if at := rec.At.Time(); policy.IsWindow(memory.Reasons[rec.Reason]) && !at.IsZero() && (since.IsZero() || at.Before(*since)) {
+					*since = at
+				}
+				if !v.Proceed(1, pause) {
+					return
+				}
+			}
 		}
 	}
 }

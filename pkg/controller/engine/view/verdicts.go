@@ -73,7 +73,7 @@ func inWindow(ns *memory.Namespace, out Verdict, now, until time.Time) Verdict {
 	default:
 		out.State, out.At = gc.CandidateWaiting, opens
 	}
-	out.Reason = policy.ReasonOutsideWindow
+	out.Reason = memory.WindowReason(opens)
 	return out
 }
 

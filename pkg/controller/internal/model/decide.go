@@ -52,8 +52,8 @@ func (c *recomputation) decide(f *lifecycle.Fact) verdict {
 // nothing. The first reason that applies decides.
 func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 	v := c.decideAnytime(f)
-	if v.Action == Delete && v.waits == "" && c.outsideWindow(f.Namespace) {
-		v.waits = "OutsideWindow"
+	if v.Action == Delete && v.waits == "" {
+		v.waits = c.outsideWindow(f.Namespace)
 	}
 	return v
 }

@@ -243,6 +243,7 @@ func drawWindows(t *rapid.T) []gc.Window {
 		{Schedule: "30 13 * * *", Duration: "1h", TimeZone: new("Europe/Berlin")},
 		{Schedule: "* * * * *", Duration: "1h"},
 		{Schedule: "0 0 1 1 *", Duration: "1h"},
+		{Schedule: "0 0 30 2 *", Duration: "1h"},
 	})
 	if rarely(t, 60) {
 		all = append(all, gc.Window{Schedule: "hourly", Duration: "1h"})

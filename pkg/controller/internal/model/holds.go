@@ -44,7 +44,7 @@ func (w *World) Deadlines() map[PolicyInNamespace][]types.UID {
 }
 
 // NewlyDue counts the objects that a change makes due: objects in after.DueBy that are not in before.DueBy. They include objects whose own
-// hold the change ended, and objects whose wait it ended, although they were due before.
+// hold the change ended, and objects whose wait it ended or whose window it made open sooner, although they were due before.
 func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 	was := map[types.UID]bool{}
 	for _, uids := range before.DueBy() {
@@ -52,11 +52,11 @@ func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 			was[uid] = true
 		}
 	}
-	waited, waits := before.Waiting(), after.Waiting()
+	waited, waits, ready := before.Waiting(), after.Waiting(), after.WaitsForNothingElse()
 	out := map[PolicyInNamespace]int{}
 	for key, uids := range after.DueBy() {
 		for _, uid := range uids {
-			if !was[uid] || waited[uid] && !waits[uid] {
+			if !was[uid] || waited[uid] && !waits[uid] || ready[uid] && OpensSooner(before, after, key.Namespace) {
 				out[key]++
 			}
 		}

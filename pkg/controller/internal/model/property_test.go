@@ -171,7 +171,7 @@ func checkCeiling(t *rapid.T, c *recomputation, p policy, resource string, most 
 		}
 		total[f.Namespace]++
 		switch a := c.decide(f).Answer; {
-		case slices.Contains([]string{"WaitingForArchive", "NotArchived", "NoticePending", "Notified", "OutsideWindow"}, a.Reason):
+		case slices.Contains([]string{"WaitingForArchive", "NotArchived", "NoticePending", "Notified", "OutsideWindow", "WindowNeverOpens"}, a.Reason):
 			// The ceiling counts it, and lets it wait.
 		case a.Action != Delete:
 			kept++

@@ -47,8 +47,8 @@ type Order struct {
 	Deadline *time.Duration
 	// Due is when the object became due; zero for a PATCH.
 	Due time.Time
-	// Opened is since when a window is open in which the DELETE may start; zero if it may at any time.
-	Opened time.Time
+	// Ready is since when the DELETE could start: since the object became due, or since the end of what it had to wait for after that.
+	Ready time.Time
 	// Until is when the order lapses: from then on policies and namespaces in memory are no longer known to be fresh, or the window is closed.
 	Until time.Time
 	// KeepCopy is set if a copy of the object must be stored before the DELETE: for how long it must be kept.
@@ -74,14 +74,6 @@ const (
 // suspended, and the wall clock may be set.
 func (o *Order) Lapsed(now time.Time) bool {
 	return !now.Before(o.Until) || !now.Round(0).Before(o.Until.Round(0))
-}
-
-// Ready returns when the DELETE could start at the earliest: when the object became due, or when a window opened after that.
-func (o *Order) Ready() time.Time {
-	if o.Opened.After(o.Due) {
-		return o.Opened
-	}
-	return o.Due
 }
 
 // Outcome is how an order ended.

@@ -40,6 +40,7 @@ const (
 	ReasonNoticePending           Reason = "NoticePending"
 	ReasonNotified                Reason = "Notified"
 	ReasonOutsideWindow           Reason = "OutsideWindow"
+	ReasonWindowNeverOpens        Reason = "WindowNeverOpens"
 	ReasonPolicyUnreadable        Reason = gc.ReasonUnreadable
 	ReasonSuspended               Reason = "Suspended"
 	ReasonHeld                    Reason = "Held"
@@ -98,6 +99,7 @@ var described = []struct {
 	{ReasonNoticePending, "Notice of its deletion is not complete"},
 	{ReasonNotified, "Notice of its deletion was given, and is not over"},
 	{ReasonOutsideWindow, "It waits for a time in which deletions may start"},
+	{ReasonWindowNeverOpens, "It waits for a time in which deletions may start, and there is none"},
 	{ReasonPolicyUnreadable, "A policy cannot be read"},
 	{ReasonSuspended, "Deletions are suspended"},
 	{ReasonHeld, "A change made too many objects due at once, and waits for approval"},

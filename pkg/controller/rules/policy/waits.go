@@ -98,9 +98,14 @@ type Waiting struct {
 // IsWait reports whether a decision with this reason keeps an object only because of a wait: it waits to be archived, for its notice, or
 // for a window.
 func IsWait(reason Reason) bool {
-	return slices.Contains([]Reason{
-		ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified, ReasonOutsideWindow,
+	return IsWindow(reason) || slices.Contains([]Reason{
+		ReasonWaitingForArchive, ReasonNotArchived, ReasonNoticePending, ReasonNotified,
 	}, reason)
+}
+
+// IsWindow reports whether a decision with this reason keeps an object only because no window is open.
+func IsWindow(reason Reason) bool {
+	return reason == ReasonOutsideWindow || reason == ReasonWindowNeverOpens
 }
 
 // ChangesAt returns when time changes what the wait does; zero if it does not.

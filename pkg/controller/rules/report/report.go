@@ -61,8 +61,8 @@ type Report struct {
 	// Unassessed is set while Winnow does not know whether some changes must wait for approval.
 	Unassessed bool
 
-	Candidates, Due, Held, Waiting, Deleted int64
-	NextDeletion, LastDeletion              *metav1.Time
+	Candidates, Due, Held, Waiting, WaitingForWindow, Deleted int64
+	NextDeletion, LastDeletion                                *metav1.Time
 	// HeldByReason groups the held objects, AwaitingByReason the objects that are being deleted but not gone yet.
 	HeldByReason, AwaitingByReason []Group
 	// ByNamespace has the same groups for each namespace of a cluster policy.

@@ -52,7 +52,8 @@ func (all Sums) Waiting(h *approval.Hold, p *policy.Policy, uid types.UID) (int6
 // Sum counts the objects of one policy.
 type Sum struct {
 	candidates, due, held          int64
-	waiting                        int64 // of held, those that wait for what their rule says
+	waiting                        int64 // of held, those that wait for what their rule says, or for a window
+	waitingForWindow               int64 // of waiting, those that wait for a window
 	ready                          int64 // due and not held
 	under                          map[*approval.Hold]*holdSum
 	next                           time.Time
@@ -80,6 +81,9 @@ func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() s
 		s.held++
 		if policy.IsWait(d.Reason) {
 			s.waiting++
+		}
+		if policy.IsWindow(d.Reason) {
+			s.waitingForWindow++
 		}
 		addTo(&s.heldByReason, groupOf(o, p, d.Reason), detail)
 	case policy.Await:
@@ -142,6 +146,7 @@ func (s *Sum) Merge(o *Sum) {
 	s.due += o.due
 	s.held += o.held
 	s.waiting += o.waiting
+	s.waitingForWindow += o.waitingForWindow
 	s.soonest(o.next)
 	for _, g := range o.heldByReason {
 		addTo(&s.heldByReason, *g, func() string { return g.Detail })
@@ -153,7 +158,7 @@ func (s *Sum) Merge(o *Sum) {
 
 // Fill sets the counts and groups of a report.
 func (s *Sum) Fill(r *Report) {
-	r.Candidates, r.Due, r.Held, r.Waiting = s.candidates, s.due, s.held, s.waiting
+	r.Candidates, r.Due, r.Held, r.Waiting, r.WaitingForWindow = s.candidates, s.due, s.held, s.waiting, s.waitingForWindow
 	r.HeldByReason, r.AwaitingByReason = sorted(s.heldByReason), sorted(s.awaitingByReason)
 	if !s.next.IsZero() {
 		at := metav1.NewTime(gc.WholeSecond(s.next))

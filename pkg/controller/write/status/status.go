@@ -32,8 +32,9 @@ const (
 func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
-		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Waiting: r.Waiting, Deleted: r.Deleted,
-		Holds: r.Holds, UnlistedHolds: r.UnlistedHolds, Ceilings: r.Ceilings,
+		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Waiting: r.Waiting, WaitingForWindow: r.WaitingForWindow,
+		Deleted: r.Deleted,
+		Holds:   r.Holds, UnlistedHolds: r.UnlistedHolds, Ceilings: r.Ceilings,
 		Namespaces: r.Namespaces, UnlistedNamespaces: r.UnlistedNamespaces,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
 	}
@@ -118,15 +119,25 @@ func needs(r *report.Report) (policy.Reason, string) {
 	case r.QuotaDoubt != "":
 		return policy.ReasonUnobserved, "Deletes nothing because of percentOfQuota: " + r.QuotaDoubt
 	}
+	if g, held := heldFor(r, policy.ReasonWindowNeverOpens); held {
+		return g.Reason, fmt.Sprintf("%s affected: %s", report.Objects(g.Count), g.Detail)
+	}
 	return lacksRights(r)
+}
+
+// heldFor returns the objects that are held for a reason; false if there are none.
+func heldFor(r *report.Report, reason policy.Reason) (report.Group, bool) {
+	i := slices.IndexFunc(r.HeldByReason, func(g report.Group) bool { return g.Reason == reason })
+	if i < 0 {
+		return report.Group{}, false
+	}
+	return r.HeldByReason[i], true
 }
 
 // lacksRights returns which right is missing for objects that are due or, if there are none, for those that will be; empty if none is.
 func lacksRights(r *report.Report) (policy.Reason, string) {
-	for _, g := range r.HeldByReason {
-		if g.Reason == policy.ReasonUnauthorized {
-			return g.Reason, fmt.Sprintf("%s affected: %s", report.Objects(g.Count), g.Detail)
-		}
+	if g, held := heldFor(r, policy.ReasonUnauthorized); held {
+		return g.Reason, fmt.Sprintf("%s affected: %s", report.Objects(g.Count), g.Detail)
 	}
 	switch n := len(r.Unauthorized); n {
 	case 0:

@@ -56,6 +56,10 @@ func TestCondition(t *testing.T) {
 		"an empty spec that previews": {testbuilders.Policy("p").Preview(), report.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
 		"what is held does not make it less ready": {enforcing, report.Report{HeldByReason: []report.Group{malformed, held}, AwaitingByReason: []report.Group{going}}, "True", "Enforcing",
 			`Deletes what is due. Held, InvalidAnnotation: jobs.batch/b. Held, Refused: pods/a (no) and 1 more. Being deleted, Terminating: jobs.batch/c (waits for finalizers ["example.com/f"]).`},
+		"windows never open": {
+			enforcing, report.Report{HeldByReason: []report.Group{{Reason: policy.ReasonWindowNeverOpens, Count: 2, Detail: "the windows never open"}}},
+			"False", "WindowNeverOpens", "2 objects affected: the windows never open",
+		},
 		"a right is missing": {enforcing, report.Report{HeldByReason: []report.Group{held, unauthorized(1)}}, "False", "Unauthorized",
 			"1 object affected: Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a"},
 		"a right is missing for many": {enforcing, report.Report{HeldByReason: []report.Group{unauthorized(3)}}, "False", "Unauthorized",
