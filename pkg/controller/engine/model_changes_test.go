@@ -82,7 +82,9 @@ func (e *simulation) assess(c simChange) {
 	e.forgetNotDue(due)
 	affected := e.affected(due)
 	e.forgetEndedWaits(affected)
+	e.noteFormer(affected)
 	defer func() { e.waited = e.Waiting() }()
+	defer e.remember()
 	var all []*simBatch
 	skipped := map[string]bool{}
 	inNamespace, inAll := map[string][]types.UID{}, map[types.UID][]types.UID{}
@@ -120,21 +122,21 @@ func (e *simulation) assess(c simChange) {
 	for uid, uids := range inAll {
 		sums[string(uid)] = e.sum(string(uid), uids)
 	}
-	for _, f := range all {
+	shares, tooLarge := e.tooLargeShares(all)
+	for i, f := range all {
 		if len(f.uids) == 0 {
 			continue
 		}
 		total := slices.ContainsFunc(f.reach(), func(uid types.UID) bool { return sums[string(uid)] > most[uid] })
-		shares := e.shares(f)
 		switch {
-		case total || sums[f.namespace] > e.limits(f.namespace).objects || e.tooLargeShare(f.namespace, shares):
+		case total || sums[f.namespace] > e.limits(f.namespace).objects || tooLarge[i]:
 			e.hold(f, total && len(f.wide) > 0 && f.decider.Namespace == "")
 		case e.clear(f.decider, f.uids):
 			counts := append(f.reach(), types.UID(f.namespace))
 			for _, key := range counts {
 				e.recent[string(key)] = append(e.recent[string(key)], simAssessed{at: e.Now, uids: f.uids})
 			}
-			for rule, uids := range shares {
+			for rule, uids := range shares[i] {
 				key := f.namespace + " " + rule
 				e.recent[key] = append(e.recent[key], simAssessed{at: e.Now, uids: uids})
 			}
@@ -147,46 +149,9 @@ func (e *simulation) assess(c simChange) {
 			e.limitsBefore[name] = e.limitsBefore[name].stricter(e.limitsNow(name))
 		default:
 			e.limitsBefore[name] = e.limitsNow(name)
+			e.forgetFormer(name)
 		}
 	}
-}
-
-// shares returns the candidates of a batch by the rules that decide for them, without those of ceilings. It is empty if no limit depends on
-// them.
-func (e *simulation) shares(f *simBatch) map[string][]types.UID {
-	out := map[string][]types.UID{}
-	if e.limits(f.namespace).percent == nil {
-		return out
-	}
-	answers := e.Answers()
-	for _, uid := range f.uids {
-		if a := answers[uid]; a.IsCandidate() && !strings.HasPrefix(a.By, "ceiling=") {
-			out[a.By] = append(out[a.By], uid)
-		}
-	}
-	return out
-}
-
-// tooLargeShare reports whether changes of the last ten minutes made too large a share of the candidates of a rule due.
-func (e *simulation) tooLargeShare(namespace string, shares map[string][]types.UID) bool {
-	answers := e.Answers()
-	for rule, uids := range shares {
-		due, of := e.sum(namespace+" "+rule, uids), 0
-		for _, f := range e.Objects {
-			if a := answers[f.UID]; f.Namespace == namespace && a.By == rule && a.IsCandidate() {
-				of++
-			}
-		}
-		for _, w := range e.recent[namespace+" "+rule] {
-			if e.Now.Before(w.at.Add(10 * time.Minute)) {
-				of += w.others
-			}
-		}
-		if of >= gc.PercentFrom && due*100 > *e.limits(namespace).percent*of {
-			return true
-		}
-	}
-	return false
 }
 
 // simLimits are how many objects one change may make due in a namespace, and in all namespaces, and which share of the candidates of a rule
@@ -327,21 +292,6 @@ func (e *simulation) uidOf(ref model.PolicyRef) types.UID {
 	return "none"
 }
 
-// refOf is the reverse of uidOf.
-func (e *simulation) refOf(uid types.UID) model.PolicyRef {
-	for _, p := range e.Policies {
-		if p.UID == uid {
-			return model.PolicyRef{Namespace: p.Namespace, Name: p.Name}
-		}
-	}
-	for _, p := range e.ClusterPolicies {
-		if p.UID == uid {
-			return model.PolicyRef{Name: p.Name}
-		}
-	}
-	return model.PolicyRef{Name: string(uid)}
-}
-
 // rulesOf lists the policies that apply to a namespace, and the quotas if they matter.
 func (e *simulation) rulesOf(name string) string {
 	ns, known := e.Namespaces[name]
@@ -376,11 +326,11 @@ func (e *simulation) rulesOf(name string) string {
 	return out
 }
 
-// forgetEndedWaits forgets the clearances of objects whose wait for something a change has ended. affected are the namespaces with changes.
+// forgetEndedWaits forgets the clearances of objects whose wait for something a change has ended, or made shorter. affected are the namespaces with changes.
 func (e *simulation) forgetEndedWaits(affected map[string]bool) {
-	waiting := e.Waiting()
+	waiting, ready := e.Waiting(), e.WaitsForNothingElse()
 	for _, f := range e.Objects {
-		if e.waited[f.UID] && !waiting[f.UID] && affected[f.Namespace] {
+		if affected[f.Namespace] && (e.waited[f.UID] && !waiting[f.UID] || ready[f.UID] && e.opensSooner(f.Namespace)) {
 			delete(e.cleared, f.UID)
 		}
 	}
@@ -389,6 +339,7 @@ func (e *simulation) forgetEndedWaits(affected map[string]bool) {
 // clearDue is called after anything but a change by people: objects that become due need no approval.
 func (e *simulation) clearDue() {
 	e.waited = e.Waiting()
+	defer e.remember()
 	e.cover()
 	e.date()
 	due := e.DueBy()

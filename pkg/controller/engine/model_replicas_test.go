@@ -101,9 +101,7 @@ func (e *simulation) follow() {
 	for name, ns := range e.leader.Namespaces {
 		if other := e.follower.Namespaces[name]; other != nil {
 			other.Recent = ns.Recent.Clone()
-			for rule, w := range ns.RecentByRule {
-				*other.RecentOf(rule) = w.Clone()
-			}
+			other.RecentShares = ns.RecentShares.Clone()
 		}
 	}
 }
@@ -138,6 +136,7 @@ func (e *simulation) changeLeader(t *rapid.T) {
 		e.rules[name] = e.rulesOf(name)
 		if fresh || !caughtUp || !e.known(name) { // A replica that has started since does not know former guardrails.
 			e.limitsBefore[name] = limitsOf(e.leader.Namespaces[name])
+			e.forgetFormer(name)
 		}
 	}
 }
@@ -199,8 +198,8 @@ func (e *simulation) windows(t *driver) map[string][]simAssessed {
 	}
 	for name, ns := range t.Namespaces {
 		add(name, &ns.Recent)
-		for rule, w := range ns.RecentByRule {
-			add(fmt.Sprintf("%s %s %s", name, e.refOf(rule.Policy), rule.Rule), w)
+		for rule, w := range ns.RecentShares.All() {
+			add(shareKey(name, rule.Policy, rule.Rule), w)
 		}
 	}
 	for uid, w := range t.Recent {

@@ -45,7 +45,11 @@ type simulation struct {
 	cleared map[types.UID]types.UID
 	under   map[types.UID]*simHold
 	waited  map[types.UID]bool // the objects that waited for something after the last event
-	holds   []*simHold
+	// decidedBy are the rules that decided for candidates after the last event, opened is when deletions could start in each namespace by then,
+	// and former are the rules that decided before changes that are not assessed yet.
+	decidedBy, former map[types.UID]string
+	opened            map[string]time.Time
+	holds             []*simHold
 	// recent has the objects that recent changes made due, by namespace and by the UID of a cluster policy.
 	recent map[string][]simAssessed
 	rules  map[string]string // the rulesOf each namespace when it was last assessed
@@ -67,7 +71,7 @@ const (
 func newEngine(t *rapid.T) *simulation {
 	e := &simulation{
 		World: model.Draw(t), cleared: map[types.UID]types.UID{}, under: map[types.UID]*simHold{}, recent: map[string][]simAssessed{},
-		rules: map[string]string{}, limitsBefore: map[string]simLimits{}, paces: map[string]*simPace{},
+		rules: map[string]string{}, limitsBefore: map[string]simLimits{}, former: map[types.UID]string{}, paces: map[string]*simPace{},
 	}
 	e.storeDrawn()
 	e.budget = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "budget")

@@ -109,7 +109,7 @@ func (e *Engine) remove(rec *memory.Record, now time.Time) {
 		rec.Extra.RemovedInFlight = true
 	}
 	accepted, unanswered, setBefore := rec.Accepted(), e.Unanswered(rec), rec.NS.DeadlinesSet
-	rec.NS.ForgetRecent(rec.UID(), now)
+	rec.NS.ForgetRecent(rec.UID())
 	for _, w := range e.Recent {
 		w.Forget(rec.UID())
 	}
@@ -134,6 +134,7 @@ func (e *Engine) drop(rec *memory.Record) {
 	e.CountFirstSeen(rec, false)
 	e.ForgetNotice(rec)
 	e.SetMatching(rec, &memory.Matching{})
+	delete(rec.NS.FormerRules, rec)
 	rec.SetDue(false)
 	rec.CountDeadline(-1)
 	rec.CountDeadlineSet(-1)

@@ -29,6 +29,7 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 	}
 	d = e.ApplyHolds(rec, r, d, now)
 	before, waited := rec.Counted(), policy.IsWait(memory.Reasons[rec.Reason])
+	e.NoteFormerRule(rec, r)
 	rec.SetDecision(r, d)
 	e.Recount(rec, before)
 	e.NoteNotice(rec, r.Policy, d, now)

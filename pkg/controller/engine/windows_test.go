@@ -22,6 +22,7 @@ func windowsPolicy(generation int64, all ...gc.Window) *gc.ClusterCleanupPolicy 
 var (
 	nights = gc.Window{Schedule: "0 22 * * *", Duration: "6h"}
 	noons  = gc.Window{Schedule: "0 12 * * *", Duration: "1h"}
+	noDay  = gc.Window{Schedule: "0 0 30 2 *", Duration: "1h"}
 )
 
 // windowWorld returns a world with policy p, which deletes after an hour, with windows, and with Jobs that are due.
@@ -55,8 +56,8 @@ func TestAWindowOpens(t *testing.T) {
 		t.Errorf("a minute after the window has opened, it is overdue for %s", got)
 	}
 	w.takes("a")
-	if o := w.orders["a"]; !o.Ready().Equal(w.now) || !o.Due.Equal(w.now.Add(-11*time.Hour)) {
-		t.Errorf("the order is due since %s, and ready since %s", o.Due, o.Ready())
+	if o := w.orders["a"]; !o.Ready.Equal(w.now) || !o.Due.Equal(w.now.Add(-11*time.Hour)) {
+		t.Errorf("the order is due since %s, and ready since %s", o.Due, o.Ready)
 	}
 }
 
@@ -143,77 +144,6 @@ func TestVerdictsInWindows(t *testing.T) {
 	}
 }
 
-// TestWidenedWindowsAreAssessed: people let objects go if they remove or widen windows. That a window opens is no change.
-func TestWidenedWindowsAreAssessed(t *testing.T) {
-	for name, change := range map[string]func(*world){
-		"removed": func(w *world) { w.clusterPolicy(windowsPolicy(2)) },
-		"widened": func(w *world) { w.clusterPolicy(windowsPolicy(2, nights, noons)) },
-		"for other namespaces": func(w *world) {
-			p := windowsPolicy(2, nights)
-			p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "other"}
-			w.clusterPolicy(p)
-		},
-		"by a label of the namespace": func(w *world) {
-			p := windowsPolicy(2, nights)
-			p.Spec.NamespaceSelector.MatchLabels = map[string]string{"tier": "prod"}
-			w.namespace(testbuilders.Home, "tier", "prod")
-			w.clusterPolicy(p)
-			w.confirmFresh()
-			w.takes()
-			w.noHolds("p")
-			w.namespace(testbuilders.Home, "tier", "dev")
-		},
-		"widened before it could be assessed": func(w *world) {
-			w.CronJobsListed = false
-			w.clusterPolicy(windowsPolicy(2, nights, noons))
-			w.clusterPolicy(windowsPolicy(3))
-			w.ReplaceCronJobs(nil, w.now)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := windowWorld(t, windowsPolicy(1, nights), "a", "b", "c")
-			w.Config.HoldAbove = 2
-			change(w)
-			w.confirmFresh()
-			w.takes()
-			w.oneHold("p", 3)
-		})
-	}
-}
-
-// TestChangesThatWidenNothing: a change at a time when the windows are open anyway, or still closed, lets nothing go.
-func TestChangesThatWidenNothing(t *testing.T) {
-	w := windowWorld(t, windowsPolicy(1, noons), "a", "b", "c")
-	w.Config.HoldAbove = 2
-	w.clusterPolicy(windowsPolicy(2))
-	w.confirmFresh()
-	w.takes("a", "b", "c")
-
-	w = windowWorld(t, windowsPolicy(1, nights), "a", "b", "c")
-	w.Config.HoldAbove = 2
-	w.clusterPolicy(windowsPolicy(2, gc.Window{Schedule: "0 21 * * *", Duration: "7h"}))
-	w.confirmFresh()
-	w.noHolds("p")
-	w.pass(9 * time.Hour)
-	w.takes("a", "b", "c")
-}
-
-// TestAChangeOutsideOfWindowsIsAssessedAtOnce: so that people can approve it before the window opens.
-func TestAChangeOutsideOfWindowsIsAssessedAtOnce(t *testing.T) {
-	w := windowWorld(t, windowsPolicy(1, nights))
-	w.Config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, "a", "b", "c")...)
-	w.policy(ttlPolicy("10m", 2))
-	w.confirmFresh()
-	hold := w.oneHold("p", 3)
-	w.decided("a", policy.Hold, policy.ReasonHeld)
-	w.policy(ttlPolicy("10m", 2).Annotated(gc.AnnotationApprovedHold, hold.ID))
-	w.confirmFresh()
-	w.decided("a", policy.Hold, policy.ReasonOutsideWindow)
-	w.pass(10 * time.Hour)
-	w.takes("a", "b", "c")
-}
-
 // TestDeadlinesDoNotWaitForWindows: they are no deletions.
 func TestDeadlinesDoNotWaitForWindows(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Deadline("6h"))
@@ -265,56 +195,96 @@ func TestARefusalInsideTheWindow(t *testing.T) {
 	w.takes("a")
 }
 
-// percentPolicy is a generation of a cluster policy that holds changes above a share.
-func percentPolicy(generation, percent int64) *gc.ClusterCleanupPolicy {
-	return guardrailPolicy(generation, gc.Guardrails{HoldAbove: &gc.HoldAbove{Percent: &percent}})
-}
-
-// TestAShareOfARule: a change is held that makes more than the share of the candidates of a rule due, from twenty candidates on.
-func TestAShareOfARule(t *testing.T) {
+// TestWindowsThatNeverOpen: the reason says so, in the decision and before, and the message says of whom.
+func TestWindowsThatNeverOpen(t *testing.T) {
 	for name, tc := range map[string]struct {
-		old, young int // Jobs that the change makes due, and Jobs that it does not
-		held       bool
+		windows [2]gc.Window
+		want    string
 	}{
-		"as much":    {10, 10, false},
-		"more":       {11, 10, true},
-		"all":        {20, 0, true},
-		"of too few": {19, 0, false},
+		"one of them":     {[2]gc.Window{nights, noDay}, "are never open together"},
+		"not at one time": {[2]gc.Window{noons, nights}, "are not open together before 2027-04-0"},
+		"in two half years": {
+			[2]gc.Window{{Schedule: "0 0 1 1 *", Duration: "1d"}, {Schedule: "0 0 1 7 *", Duration: "1d"}}, "are not open together before 2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, ttlPolicy("3h", 1))
-			w.clusterPolicy(percentPolicy(1, 50))
-			w.upsert(jobs(2*time.Hour, names("old-", tc.old)...)...)
-			w.upsert(jobs(time.Minute, names("young-", tc.young)...)...)
-			w.policy(ttlPolicy("1h", 2))
+			w := windowWorld(t, windowsPolicy(1, tc.windows[0]), "a")
+			other := windowsPolicy(1, tc.windows[1])
+			other.Name, other.UID = "other", "uid-other"
+			w.clusterPolicy(other)
+			w.upsert(jobs(30*time.Minute, "b")...)
 			w.confirmFresh()
-			if !tc.held {
-				w.takes(names("old-", tc.old)...)
-				return
+			w.decided("a", policy.Hold, policy.ReasonWindowNeverOpens)
+			names := "the windows in spec.guardrails of clustercleanuppolicies.gc.winnow.dev/all and of " +
+				"clustercleanuppolicies.gc.winnow.dev/other " + tc.want
+			for job, want := range map[string]string{"a": names, "b": "When it is due, it will be held (WindowNeverOpens): " + names} {
+				if got := w.Candidate(w.Records.Get(w.facts[job].UID), true).Status.Message; !strings.Contains(got, want) {
+					t.Errorf("%s: got %s, want %s", job, got, want)
+				}
 			}
+			if r := w.report("p"); r.Waiting != 1 || r.WaitingForWindow != 1 {
+				t.Errorf("%d objects wait, %d for a window", r.Waiting, r.WaitingForWindow)
+			}
+			w.pass(24 * time.Hour)
 			w.takes()
-			const want = `generation 2 of cleanuppolicies.gc.winnow.dev/p made more objects due at once than spec.guardrails.holdAbove.percent of ` +
-				`clustercleanuppolicies.gc.winnow.dev/all allows (50 % of what rule "default" decides for in ten minutes)`
-			if h := w.oneHold("p", int64(tc.old)); h.Why != want {
-				t.Errorf("got %s, want %s", h.Why, want)
-			}
 		})
 	}
 }
 
-// TestManySmallShares: changes of ten minutes count together, also for objects that are gone.
-func TestManySmallShares(t *testing.T) {
-	w := newWorld(t, ttlPolicy("4h", 1))
-	w.clusterPolicy(percentPolicy(1, 50))
-	w.upsert(jobs(3*time.Hour, names("a-", 12)...)...)
-	w.upsert(jobs(2*time.Hour, names("b-", 2)...)...)
-	w.upsert(jobs(time.Minute, names("c-", 11)...)...)
-	w.policy(ttlPolicy("150m", 2))
-	w.confirmFresh()
-	w.deletes(names("a-", 12)...)
-	w.removed(names("a-", 12)...)
-	w.policy(ttlPolicy("90m", 3))
-	w.confirmFresh()
-	w.takes()
-	w.oneHold("p", 2)
+// TestWindowsWhenClocksChange: no window opens at a time that clocks skip, such as 02:30 in Berlin on 29 March, or midnight in Cairo on 24
+// April, which is a Friday.
+func TestWindowsWhenClocksChange(t *testing.T) {
+	berlin := gc.Window{Schedule: "30 2 29 3 *", Duration: "1h", TimeZone: new("Europe/Berlin")}
+	cairo := gc.Window{Schedule: "0 0 * * 5", Duration: "30m", TimeZone: new("Africa/Cairo")}
+	w := windowWorld(t, windowsPolicy(1, berlin), "a")
+	w.decided("a", policy.Hold, policy.ReasonOutsideWindow)
+	if next, _ := w.Windows.Next(); !next.Equal(time.Date(2027, time.March, 29, 0, 30, 0, 0, time.UTC)) {
+		t.Errorf("Berlin: the window opens at %s", next)
+	}
+	w = windowWorld(t, windowsPolicy(1, cairo), "a")
+	w.pass(54 * 24 * time.Hour) // Friday, 24 April, 15:00 in Cairo
+	if next, _ := w.Windows.Next(); !next.Equal(time.Date(2026, time.April, 30, 21, 0, 0, 0, time.UTC)) {
+		t.Errorf("Cairo: the window opens at %s", next)
+	}
+}
+
+// TestManyWindowsOpen: windows of many namespaces open within the budget, and what they had closed goes.
+func TestManyWindowsOpen(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(windowsPolicy(1, nights))
+	for _, name := range names("ns-", 5) {
+		w.namespace(name)
+	}
+	w.now = w.now.Add(10 * time.Hour)
+	w.Config.Spent = func(int) bool { return true }
+	calls := 1
+	for w.Expire(w.now) {
+		if calls++; calls > 20 {
+			t.Fatal("Expire does not end")
+		}
+	}
+	if calls < 5 {
+		t.Errorf("Expire was called %d times, and opened more than its budget allows", calls)
+	}
+	for _, name := range names("ns-", 5) {
+		if w.namespaceNamed(name).Window.Closed {
+			t.Errorf("%s is closed", name)
+		}
+	}
+}
+
+// TestOldestOutsideWindow: how long the longest-due object has waited for a window.
+func TestOldestOutsideWindow(t *testing.T) {
+	w := windowWorld(t, windowsPolicy(1, nights), "a", "b")
+	w.upsert(jobs(3*time.Hour, "c")...)
+	oldest := func() (since time.Time) {
+		w.read(w.OldestOutsideWindow(&since))
+		return since
+	}
+	if got := oldest(); !got.Equal(w.now.Add(-2 * time.Hour)) {
+		t.Errorf("due since %s, want two hours ago", got)
+	}
+	if w.pass(10 * time.Hour); !oldest().IsZero() {
+		t.Error("an object waits for a window that is open")
+	}
 }

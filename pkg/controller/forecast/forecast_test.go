@@ -248,7 +248,8 @@ func TestForecast(t *testing.T) {
 		},
 		"created outside of windows": {
 			world: newWorld(jobs("team-a", 70, 80)...).with(windowed()), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
-			want: []string{"2 Jobs in team-a are due, and wait until a window in guardrails.windows opens"},
+			want: []string{"2 Jobs in team-a are due, and wait until a window opens (the windows in spec.guardrails of " +
+				"clustercleanuppolicies.gc.winnow.dev/windowed open next at 2026-03-01T22:00:00Z)"},
 		},
 		"windows are removed": {
 			world:  newWorld(jobs("team-a", 70, 80)...).with(ttlPolicy("p", "1h"), windowed()),
@@ -261,7 +262,7 @@ func TestForecast(t *testing.T) {
 			want: []string{
 				"5 Jobs in team-a would wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p made more objects due at once than " +
 					"spec.guardrails.holdAbove.percent of clustercleanuppolicies.gc.winnow.dev/share allows " +
-					`(20 % of what rule "default" decides for in ten minutes). ` + approveJobs + "cleanuppolicies.gc.winnow.dev p -n team-a " +
+					`(20 % of the candidates of rule "default", in ten minutes). ` + approveJobs + "cleanuppolicies.gc.winnow.dev p -n team-a " +
 					"gc.winnow.dev/approved-hold=" + holdID("p", 2, "team-a"),
 			},
 		},

@@ -93,20 +93,28 @@ func (g *Gate) incompleteCeilings() sets.Set[*memory.Ceiling] {
 	return out
 }
 
-// countOverdue returns how many objects the last status of a policy should count as due and not held, or as waiting: the objects that are
+// overdueCount is how many objects of a policy were due while the previous controller still ran. free are those of them that waited for no
+// window, by the windows of now.
+type overdueCount struct{ all, free int }
+
+// countOverdue counts the objects that the last status of a policy should count as due and not held, or as waiting: the objects that are
 // overdue and not held, and those that are being deleted. The result is kept in counted, because the objects may be held later.
-func (g *Gate) countOverdue(ps *memory.PolicyState, counted map[*memory.PolicyState]int) int {
+func (g *Gate) countOverdue(ps *memory.PolicyState, counted map[*memory.PolicyState]overdueCount) overdueCount {
 	n, ok := counted[ps]
 	if ok {
 		return n
 	}
 	for ns := range g.Affected(ps, ps.Stored.Namespace) {
+		waited := g.WindowWasClosed(ns, g.LastRun.Add(-statusDelay), g.LastRun)
 		for _, rec := range ns.Records {
 			if rec.Policy == nil || rec.Policy.UID != ps.Stored.UID {
 				continue
 			}
-			if g.overdue(rec) && HeldBy(rec, rec.Policy.UID) == nil || rec.Action == policy.Await {
-				n++
+			if goes := rec.Action == policy.Await; goes || g.overdue(rec) && HeldBy(rec, rec.Policy.UID) == nil {
+				n.all++
+				if goes || !waited {
+					n.free++
+				}
 			}
 		}
 	}
@@ -191,9 +199,14 @@ func (g *Gate) assess(ready map[*memory.Namespace]approval.Changes, now time.Tim
 		running := slices.DeleteFunc(slices.Clone(of), func(b *batch) bool { return ns.Stopped(b.policy) })
 		all = append(all, running...)
 		if len(running) == len(of) { // Otherwise the former limit applies until the stopped policies resume and their objects are assessed.
-			defer func() { ns.FormerHoldAbove = policy.NoHoldAbove }()
+			defer func() { ns.FormerHoldAbove, ns.FormerRules = policy.NoHoldAbove, nil }()
 		}
 	}
+	defer func() {
+		for ns := range ready {
+			ns.RecentShares.ForgetOld(now)
+		}
+	}()
 	g.countUnreported(all)
 	batches := make([]*approval.Batch, len(all))
 	for i, b := range all {
@@ -210,25 +223,28 @@ func (g *Gate) assess(ready map[*memory.Namespace]approval.Changes, now time.Tim
 	}
 }
 
-// countUnreported sets Unreported of the batches of unseen changes.
+// countUnreported sets Unreported of the batches of unseen changes. What waited for a window, and does not have to by the windows of now,
+// is unreported too: somebody has removed or widened windows.
 func (g *Gate) countUnreported(all []*batch) {
-	overdue := map[*memory.PolicyState]int{}
+	overdue := map[*memory.PolicyState]overdueCount{}
 	for _, b := range all {
 		if b.Changes.Shown().Unseen {
 			ps := g.PolicyState(b.policy.NamespacedName)
-			b.Unreported = g.countOverdue(ps, overdue) - unheldByStatus(ps)
+			now, reported := g.countOverdue(ps, overdue), unheldByStatus(ps)
+			b.Unreported = max(now.all-reported.all, now.free-reported.free)
 		}
 	}
 }
 
 // unheldByStatus returns how many objects the last status of the policy counts as due and not held, or only as waiting for something, plus
 // those that were approved since.
-func unheldByStatus(ps *memory.PolicyState) int {
-	n := max(0, ps.Stored.Status.Due-ps.Stored.Status.Held+ps.Stored.Status.Waiting)
-	for _, h := range ps.Stored.Status.Holds {
+func unheldByStatus(ps *memory.PolicyState) overdueCount {
+	s := &ps.Stored.Status
+	n := max(0, s.Due-s.Held+s.Waiting)
+	for _, h := range s.Holds {
 		if ps.Approves(h.ID) {
 			n += h.Objects
 		}
 	}
-	return int(n)
+	return overdueCount{int(n), int(n - s.WaitingForWindow)}
 }

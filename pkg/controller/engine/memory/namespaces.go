@@ -56,11 +56,12 @@ type Namespace struct {
 	touched, Uncounted, Undecided, Unapplied int
 	Queue                                    turns.Queue[*Record] // the records that are ready to be deleted
 
-	// Changes are not assessed yet. Recent counts what the changes of the last minutes made due, and RecentByRule the same for each rule, if a
-	// limit depends on that.
+	// Changes are not assessed yet. Recent counts what the changes of the last minutes made due, and RecentShares the same for each rule, if a
+	// limit depends on that. FormerRules are the rules that decided for records before the changes, if other rules decide now.
 	Changes      approval.Changes
 	Recent       approval.Window
-	RecentByRule map[approval.RuleKey]*approval.Window
+	RecentShares approval.Shares
+	FormerRules  map[*Record]approval.RuleKey
 	// Holds are indexed by clearance, so an element becomes nil when the hold ends.
 	Holds approval.Holds
 	// StaleClearances is set if records that are not due still have a clearance; see Gate.resetClearance.
@@ -111,27 +112,10 @@ func (m *Memory) Namespace(name string) *Namespace {
 	return ns
 }
 
-// RecentOf returns what the changes of the last minutes made due by a rule.
-func (ns *Namespace) RecentOf(rule approval.RuleKey) *approval.Window {
-	if ns.RecentByRule == nil {
-		ns.RecentByRule = map[approval.RuleKey]*approval.Window{}
-	}
-	w := ns.RecentByRule[rule]
-	if w == nil {
-		w = &approval.Window{}
-		ns.RecentByRule[rule] = w
-	}
-	return w
-}
-
-// ForgetRecent forgets an object that is gone, and the rules of which changes have made nothing due for some time.
-func (ns *Namespace) ForgetRecent(uid types.UID, now time.Time) {
+// ForgetRecent forgets an object that is gone.
+func (ns *Namespace) ForgetRecent(uid types.UID) {
 	ns.Recent.Forget(uid)
-	for rule, w := range ns.RecentByRule {
-		if w.Forget(uid); w.Sum(now) == 0 {
-			delete(ns.RecentByRule, rule)
-		}
-	}
+	ns.RecentShares.Forget(uid)
 }
 
 // Empty reports whether nothing is left of a namespace.

@@ -210,9 +210,7 @@ func (s *Snapshot) copyNamespace(ns *memory.Namespace, now time.Time) {
 	c := s.Engine.Namespace(ns.Name)
 	c.Known, c.Terminating, c.Protected, c.Labels = ns.Known, ns.Terminating, ns.Protected, ns.Labels
 	c.Changes, c.Recent = slices.Clone(ns.Changes), ns.Recent.Clone()
-	for rule, w := range ns.RecentByRule {
-		*c.RecentOf(rule) = w.Clone()
-	}
+	c.RecentShares = ns.RecentShares.Clone()
 	c.FormerHoldAbove, c.Bounds = ns.FormerHoldAbove, ns.Bounds
 	c.FormerWindows, c.Windows = slices.Clone(ns.FormerWindows), ns.Windows
 	c.Conditions, c.Marks, c.Rights = maps.Clone(ns.Conditions), map[string]*memory.Marks{}, maps.Clone(ns.Rights)

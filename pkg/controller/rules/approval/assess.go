@@ -110,6 +110,9 @@ func (b *assessed) within() string {
 	if b.shown.Unseen {
 		return ""
 	}
+	if b.exceeds() == b.overShare {
+		return ", in ten minutes"
+	}
 	return " in ten minutes"
 }
 

@@ -26,10 +26,11 @@ type Window struct {
 	Counted map[types.UID]time.Time
 }
 
-// Count is how many objects a change made due at a time, without objects that another change made due later.
+// Count is how many objects a change made due at a time, without objects that another change made due later. Gone are those of them that
+// were forgotten because they are gone.
 type Count struct {
-	At      time.Time
-	Objects int
+	At            time.Time
+	Objects, Gone int
 }
 
 // Add counts objects that a change made due at now. uids are the objects to remember; nil for none.
@@ -46,7 +47,7 @@ func (w *Window) Add(objects int, uids iter.Seq[types.UID], now time.Time) {
 	case last >= 0 && w.Counts[last].At.Equal(now):
 		w.Counts[last].Objects += objects
 	default:
-		w.Counts = append(w.Counts, Count{now, objects})
+		w.Counts = append(w.Counts, Count{At: now, Objects: objects})
 	}
 }
 
@@ -68,6 +69,10 @@ func (w *Window) remember(uid types.UID, now time.Time) {
 
 // Forget forgets an object that is gone, and cannot become due again. It still counts.
 func (w *Window) Forget(uid types.UID) {
+	at, counted := w.Counted[uid]
+	if i := slices.IndexFunc(w.Counts, func(c Count) bool { return c.At.Equal(at) }); counted && i >= 0 {
+		w.Counts[i].Gone++
+	}
 	if delete(w.Counted, uid); len(w.Counted) == 0 {
 		w.Counted = nil // An empty map would keep its memory.
 	}
@@ -104,16 +109,19 @@ func (w *Window) Sum(now time.Time) int {
 
 // gone returns how many objects count at now and were forgotten, because they are gone.
 func (w *Window) gone(now time.Time) int {
-	n := w.Sum(now)
-	if n == 0 {
-		return 0
-	}
-	for _, at := range w.Counted {
-		if recent(at, now) {
-			n--
+	n := 0
+	for _, c := range w.Counts {
+		if recent(c.At, now) {
+			n += c.Gone
 		}
 	}
 	return n
+}
+
+// mayRemember reports whether a window remembers an object, or has no room to do so.
+func (w *Window) mayRemember(uid types.UID) bool {
+	_, counted := w.Counted[uid]
+	return counted || len(w.Counted) == rememberMost
 }
 
 // Clone returns a copy that shares nothing with the window.
