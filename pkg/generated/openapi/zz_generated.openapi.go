@@ -615,7 +615,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation or match, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - NotArchived: atMost has passed, and the expression of waitFor is still not true\n - NoticePending: it needs a notice before its deletion, which is not given and stored yet\n - Notified: notice of its deletion was given, and is not over. The message says until when\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n - CopyTooLarge: its rule keeps copies, and its copy would be too large\n - CopyQuotaExceeded: its rule keeps copies, and the copies of the namespace take all the room that they may\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
+							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: without a time limit. A limit by count may still apply\n - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why\n - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf the object itself is held, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: nothing says since when it is a candidate\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: Winnow does not know everything that may refer to it\n - StillRunning: the TTL counts from its creation or match, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again\n - RecreateLoop: it came back soon after each deletion\n\nIf something else holds it:\n - WaitingForArchive: the expression of waitFor is not true yet. The message says which, and until when it waits\n - NotArchived: atMost has passed, and the expression of waitFor is still not true\n - NoticePending: it needs a notice before its deletion, which is not given and stored yet\n - Notified: notice of its deletion was given, and is not over. The message says until when\n - OutsideWindow: no window of guardrails.windows is open. The message says when the next one opens\n - WindowNeverOpens: the same, and there is no time at which one opens, or at which those of several cluster policies are all open\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: Winnow cannot observe something that the decision depends on\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n - CopyTooLarge: its rule keeps copies, and its copy would be too large\n - CopyQuotaExceeded: its rule keeps copies, and the copies of the namespace take all the room that they may\n\nIf it is not a candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1174,6 +1174,13 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					"waiting": {
 						SchemaProps: spec.SchemaProps{
 							Description: "waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose notice is not over, or that wait for a window.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"waitingForWindow": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waitingForWindow is the number of waiting candidates that only wait for a window of guardrails.windows.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2293,7 +2300,7 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "windows are when Winnow may start to delete in the selected namespaces, by any policy or ceiling. Outside of all of them, objects that are due are held (OutsideWindow), and go when the next window opens. If several cluster policies with windows select a namespace, Winnow deletes only while a window of each is open. Deadlines (activeDeadline) are set at any time. If unset, Winnow deletes at any time.",
+							Description: "windows are when Winnow may start to delete in the selected namespaces, by any policy or ceiling. Outside of all of them, objects that are due are held (OutsideWindow), and go when the next window opens. If several cluster policies with windows select a namespace, Winnow deletes only while a window of each is open; if that is never, the reason is WindowNeverOpens. Deadlines (activeDeadline) are set at any time. If unset, Winnow deletes at any time.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2348,7 +2355,7 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 					},
 					"percent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "percent is how large a share of the candidates that one rule decides for in one namespace a change can make due at once, in percent. It applies to rules that decide for at least 20 candidates there. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such limit.",
+							Description: "percent is the largest share, in percent, of the candidates of a rule in one namespace that one change can make due at once. The same limit applies to the candidates of the rule that decided before the change, and to those of all rules of a policy together. It applies where there are at least 20 candidates. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such limit.",
 							Minimum:     ptr.To[float64](1),
 							Maximum:     ptr.To[float64](100),
 							Type:        []string{"integer"},
@@ -3136,7 +3143,7 @@ func schema_pkg_apis_gc_v1alpha1_Window(ref common.ReferenceCallback) common.Ope
 				Properties: map[string]spec.Schema{
 					"schedule": {
 						SchemaProps: spec.SchemaProps{
-							Description: "schedule says when the window opens, in the syntax of a CronJob: minute, hour, day of the month, month and day of the week, for example \"0 22 * * 1-5\", or @daily and its like. It cannot set a time zone; timeZone does. At a time that the clocks skip in spring, no window opens. At one that they repeat in autumn, it opens twice.",
+							Description: "schedule says when the window opens, in the syntax of a CronJob: minute, hour, day of the month, month and day of the week, for example \"0 22 * * 1-5\", or @daily and its like. It cannot set a time zone; timeZone does. If both days are set, either will do, as for a CronJob. At a time that the clocks skip in spring, no window opens. At one that they repeat in autumn, it opens twice.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](256),
@@ -3146,7 +3153,7 @@ func schema_pkg_apis_gc_v1alpha1_Window(ref common.ReferenceCallback) common.Ope
 					},
 					"duration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "duration is how long the window stays open, at least one second and at most 31 days, for example \"6h\". It may be longer than the time until the schedule opens the window again; the window then stays open.",
+							Description: "duration is how long the window stays open, at least one minute and at most 31 days, for example \"6h\". It may be longer than the time until the schedule opens the window again; the window then stays open.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),

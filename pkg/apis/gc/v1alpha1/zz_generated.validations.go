@@ -982,6 +982,34 @@ func Validate_CleanupPolicyStatus(
 		errs = append(errs, fn(fldPath.Child("waiting"), &obj.Waiting, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupPolicyStatus.WaitingForWindow
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupPolicyStatus) *int64 {
+				return &oldObj.WaitingForWindow
+			})
+		errs = append(errs, fn(fldPath.Child("waitingForWindow"), &obj.WaitingForWindow, oldVal, oldObj != nil)...)
+	}
+
 	{ // field CleanupPolicyStatus.Holds
 		fn := func(
 			fldPath *field.Path,

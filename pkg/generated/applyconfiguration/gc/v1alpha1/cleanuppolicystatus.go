@@ -28,8 +28,10 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	// held is the number of due candidates that Winnow cannot delete now. The condition Ready says why.
 	Held *int64 `json:"held,omitempty"`
 	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose
-	// notice is not over.
+	// notice is not over, or that wait for a window.
 	Waiting *int64 `json:"waiting,omitempty"`
+	// waitingForWindow is the number of waiting candidates that only wait for a window of guardrails.windows.
+	WaitingForWindow *int64 `json:"waitingForWindow,omitempty"`
 	// holds lists changes that made too many objects due at once and that wait for approval. A hold ends when the
 	// annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
 	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
@@ -108,6 +110,14 @@ func (b *CleanupPolicyStatusApplyConfiguration) WithHeld(value int64) *CleanupPo
 // If called multiple times, the Waiting field is set to the value of the last call.
 func (b *CleanupPolicyStatusApplyConfiguration) WithWaiting(value int64) *CleanupPolicyStatusApplyConfiguration {
 	b.Waiting = &value
+	return b
+}
+
+// WithWaitingForWindow sets the WaitingForWindow field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WaitingForWindow field is set to the value of the last call.
+func (b *CleanupPolicyStatusApplyConfiguration) WithWaitingForWindow(value int64) *CleanupPolicyStatusApplyConfiguration {
+	b.WaitingForWindow = &value
 	return b
 }
 

@@ -41,7 +41,8 @@ type GuardrailsApplyConfiguration struct {
 	HoldAbove *HoldAboveApplyConfiguration `json:"holdAbove,omitempty"`
 	// windows are when Winnow may start to delete in the selected namespaces, by any policy or ceiling. Outside of all of them, objects that
 	// are due are held (OutsideWindow), and go when the next window opens. If several cluster policies with windows select a namespace, Winnow
-	// deletes only while a window of each is open. Deadlines (activeDeadline) are set at any time. If unset, Winnow deletes at any time.
+	// deletes only while a window of each is open; if that is never, the reason is WindowNeverOpens. Deadlines (activeDeadline) are set at any
+	// time. If unset, Winnow deletes at any time.
 	Windows []WindowApplyConfiguration `json:"windows,omitempty"`
 	// ceilings limit how many finished objects all selected namespaces keep together, whichever policy decides for them.
 	// Each namespace gets a max-min fair share, so a namespace that keeps less than its share loses nothing to the others.

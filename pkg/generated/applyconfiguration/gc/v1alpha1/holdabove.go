@@ -14,9 +14,10 @@ type HoldAboveApplyConfiguration struct {
 	// objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for
 	// approval.
 	Objects *int64 `json:"objects,omitempty"`
-	// percent is how much of what a rule of a policy matches in one namespace, in percent, one change can make due at once. It applies if the
-	// rule decides for at least 20 objects there. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such
-	// limit.
+	// percent is the largest share, in percent, of the candidates of a rule in one namespace that one change can make due at once. The same
+	// limit applies to the candidates of the rule that decided before the change, and to those of all rules of a policy together. It
+	// applies where there are at least 20 candidates. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no
+	// such limit.
 	Percent *int64 `json:"percent,omitempty"`
 	// total is how many objects one change can make due at once in all namespaces that it affects. A change that makes more
 	// due waits for approval.

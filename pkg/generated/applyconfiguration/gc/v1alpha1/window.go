@@ -15,10 +15,10 @@ import (
 // Window is a time in which Winnow may start to delete.
 type WindowApplyConfiguration struct {
 	// schedule says when the window opens, in the syntax of a CronJob: minute, hour, day of the month, month and day of the week, for example
-	// "0 22 * * 1-5", or @daily and its like. It cannot set a time zone; timeZone does. At a time that the clocks skip in spring, no window
-	// opens. At one that they repeat in autumn, it opens twice.
+	// "0 22 * * 1-5", or @daily and its like. It cannot set a time zone; timeZone does. If both days are set, either will do, as for a
+	// CronJob. At a time that the clocks skip in spring, no window opens. At one that they repeat in autumn, it opens twice.
 	Schedule *string `json:"schedule,omitempty"`
-	// duration is how long the window stays open, at least one second and at most 31 days, for example "6h". It may be longer than the time
+	// duration is how long the window stays open, at least one minute and at most 31 days, for example "6h". It may be longer than the time
 	// until the schedule opens the window again; the window then stays open.
 	Duration *gcv1alpha1.TTL `json:"duration,omitempty"`
 	// timeZone is the time zone of the schedule, by its name in the IANA database, for example "Europe/Berlin". If unset, UTC.
