@@ -239,7 +239,7 @@ func (g *Gate) countUnreported(all []*batch) {
 // unheldByStatus returns how many objects the last status of the policy counts as due and not held, or only as waiting for something, plus
 // those that were approved since.
 func unheldByStatus(ps *memory.PolicyState) overdueCount {
-	s := &ps.Stored.Status
+	s := ps.Stored.Status
 	n := max(0, s.Due-s.Held+s.Waiting)
 	for _, h := range s.Holds {
 		if ps.Approves(h.ID) {

@@ -65,7 +65,8 @@ func inWindow(ns *memory.Namespace, out Verdict, now, until time.Time) Verdict {
 	if at.Before(now) {
 		at = now
 	}
-	switch opens := ns.OpensFrom(at); {
+	opens := ns.OpensFrom(at)
+	switch {
 	case opens.Equal(at):
 		return out
 	case opens.IsZero(), opens.After(until):
