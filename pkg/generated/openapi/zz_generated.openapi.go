@@ -357,7 +357,7 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Capacity limits how many objects to keep. Above the limit, the oldest objects are deleted first: those that finished first, whenever they were created. In a rule with after: Created, those that were created first, with after: Matched, those that began to match first, and with after: Unused, those that were used last the longest time ago.",
+				Description: "Capacity limits how many objects to keep. Above the limit, the oldest objects are deleted first: those that finished first, whenever they were created. In a rule with after: Created, those that were created first, with after: Matched, those that began to match first, and with after: Unused, those whose last use is longest ago.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"maxObjects": {

@@ -387,7 +387,7 @@ type Ceiling struct {
 
 // Capacity limits how many objects to keep. Above the limit, the oldest objects are deleted first: those that finished
 // first, whenever they were created. In a rule with after: Created, those that were created first, with after: Matched, those
-// that began to match first, and with after: Unused, those that were used last the longest time ago.
+// that began to match first, and with after: Unused, those whose last use is longest ago.
 type Capacity struct {
 	// maxObjects is how many objects to keep. Set exactly one of maxObjects and percentOfQuota.
 	// +optional

@@ -157,12 +157,12 @@ func validateRisk(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateUnfinished refuses the field where objects that have not finished are never due, or where nothing finishes.
+// validateUnfinished refuses unfinished: Delete where objects that have not finished are never due.
 func validateUnfinished(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
-	if rule.Unfinished == "" || gc.TriggerOf(rule.After).CanTakeUnfinished() {
+	if rule.Unfinished != gc.UnfinishedDelete || gc.TriggerOf(rule.After).CanTakeUnfinished() {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path, "may be set only with after: Created or after: Matched; remove it, or change after")}
+	return field.ErrorList{field.Forbidden(path, "may be Delete only with after: Created or after: Matched; remove it, or change after")}
 }
 
 // validateCapacity does not check the ranges of numbers, because the tags of the type do.

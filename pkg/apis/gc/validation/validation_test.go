@@ -200,10 +200,10 @@ func TestInvalid(t *testing.T) {
 		},
 		"unfinished after the finish": {
 			policy(rule("a", func(r *gc.CleanupRule) { r.Unfinished = gc.UnfinishedDelete })),
-			refused{"spec.rules[0].unfinished", field.ErrorTypeForbidden, "only with after: Created or after: Matched"},
+			refused{"spec.rules[0].unfinished", field.ErrorTypeForbidden, "may be Delete only with after: Created or after: Matched"},
 		},
 		"unfinished after the last use": {
-			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.Unfinished = gc.UnfinishedHold })),
+			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.Unfinished = gc.UnfinishedDelete })),
 			refused{"spec.rules[0].unfinished", field.ErrorTypeForbidden, "remove it, or change after"},
 		},
 		"after the last use, of any resource": {
@@ -337,6 +337,7 @@ func TestUnusedWithSeveralMistakes(t *testing.T) {
 			rule("a", created(), limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerLabel, LabelKey: "app"}),
 				func(r *gc.CleanupRule) { r.TTL = nil }), nil,
 		},
+		"the default of unfinished": {rule("a", func(r *gc.CleanupRule) { r.Unfinished = gc.UnfinishedHold }), nil},
 		"nor is one by the match, of what runs": {
 			rule("a", matched(), of("pods"), limited(gc.Capacity{MaxObjects: number(3)}),
 				func(r *gc.CleanupRule) { r.TTL, r.Unfinished = nil, gc.UnfinishedDelete }), nil,

@@ -66,6 +66,7 @@ func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {
 		warnings = append(warnings, capacityWarnings(rule, path.Child("capacity"))...)
 		warnings = append(warnings, waitForWarnings(rule, path.Child("waitFor"))...)
 		warnings = append(warnings, noticeWarnings(rule, path.Child("notice"))...)
+		warnings = append(warnings, unfinishedWarning(rule, path.Child("unfinished"))...)
 		warnings = append(warnings, unreachableWarning(spec.Rules[:i], rule, path)...)
 	}
 	return warnings
@@ -109,7 +110,7 @@ func capacityWarnings(rule *gc.CleanupRule, path *field.Path) []string {
 	if rule == nil || rule.Capacity == nil {
 		return nil
 	}
-	var warnings []string
+	warnings := ownerWarning(rule, path.Child("per"))
 	c, ttl, event := rule.Capacity, rule.TTL, gc.TriggerOf(rule.After).Event
 	age, _ := duration(c.MinAge)
 	if c.MaxObjects != nil && *c.MaxObjects == 0 && age < shortTTL {
@@ -129,6 +130,25 @@ func capacityWarnings(rule *gc.CleanupRule, path *field.Path) []string {
 			"%s is not shorter than the TTL of %s, so capacity never deletes anything; shorten it, or remove capacity", *c.MinAge, *ttl)...)
 	}
 	return warnings
+}
+
+// unfinishedWarning is about unfinished: Delete where nothing finishes.
+func unfinishedWarning(rule *gc.CleanupRule, path *field.Path) []string {
+	finish := len(rule.Resources) == 0 || slices.ContainsFunc(rule.Resources, func(r string) bool { return !gc.CanBeUnused(r) })
+	if rule.Unfinished != gc.UnfinishedDelete || finish {
+		return nil
+	}
+	return warn(path, "has no effect: ConfigMaps and Secrets do not finish, so the rule deletes them anyway; remove it")
+}
+
+// ownerWarning is about per: Owner where most objects with a controller are left to it.
+func ownerWarning(rule *gc.CleanupRule, path *field.Path) []string {
+	left := !gc.TriggerOf(rule.After).NeedsFinish() && rule.Dependents != gc.DependentsAfterOwnerFinished
+	if rule.Capacity.Per != gc.CapacityPerOwner || !left || slices.Contains(rule.Resources, gc.ResourceJobs) {
+		return nil
+	}
+	return warn(path, "Owner counts almost nothing: it counts objects with a controller, and those are left to it; use Namespace or Label, "+
+		"or set dependents: AfterOwnerFinished")
 }
 
 // waitForWarnings is about a waitFor that has no effect, or no end.

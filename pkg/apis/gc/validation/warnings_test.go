@@ -17,6 +17,7 @@ func TestWarnings(t *testing.T) {
 	everyPod, failed := of(gc.ResourcePods), func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeFailed }
 	selected := selecting(metav1.LabelSelectorOpIn, "train")
 	short := func(r *gc.CleanupRule) { r.TTL = ttl("59s") }
+	unfinished := func(r *gc.CleanupRule) { r.Unfinished = gc.UnfinishedDelete }
 	for name, tc := range map[string]struct {
 		policy *gc.CleanupPolicy
 		want   []string // parts, one for each warning
@@ -48,9 +49,20 @@ func TestWarnings(t *testing.T) {
 		"minAge without a TTL": {policy: policy(rule("a", func(r *gc.CleanupRule) {
 			r.TTL, r.Capacity = nil, &gc.Capacity{MaxObjects: number(3), MinAge: ttl("8d")}
 		}))},
-		"share for each owner":           {policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerOwner}))), []string{"spec.rules[0].capacity.percentOfQuota: with per: Owner each group may use 50 % of the quota"}},
-		"share of the namespace":         {policy: policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerNamespace})))},
-		"an empty selector is of no use": {policy(rule("a", func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} }), rule("b")), []string{"spec.rules[1]: never applies"}},
+		"each owner after creation": {
+			policy(rule("a", created(), of("configmaps"), limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner}))),
+			[]string{"spec.rules[0].capacity.per: Owner counts almost nothing"},
+		},
+		"Jobs of each owner after creation": {
+			policy: policy(rule("a", created(), of(gc.ResourceJobs), limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner}))),
+		},
+		"unfinished, of what does not finish": {
+			policy(rule("a", created(), of("configmaps"), unfinished)), []string{"spec.rules[0].unfinished: has no effect"},
+		},
+		"unfinished, of some that finish": {policy: policy(rule("a", created(), of("configmaps", "pods"), unfinished))},
+		"share for each owner":            {policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerOwner}))), []string{"spec.rules[0].capacity.percentOfQuota: with per: Owner each group may use 50 % of the quota"}},
+		"share of the namespace":          {policy: policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerNamespace})))},
+		"an empty selector is of no use":  {policy(rule("a", func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} }), rule("b")), []string{"spec.rules[1]: never applies"}},
 	} {
 		got := Warnings(tc.policy)
 		if !slices.EqualFunc(got, tc.want, strings.Contains) {
