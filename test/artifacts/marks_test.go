@@ -54,7 +54,7 @@ func (w *wantedMarks) TakeUnmarked() []string {
 }
 
 // MarksToStore implements marks.Tracker.
-func (w *wantedMarks) MarksToStore(string) ([]*memory.Marks, bool) {
+func (w *wantedMarks) MarksToStore(string, time.Time) ([]*memory.Marks, bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	out := w.all

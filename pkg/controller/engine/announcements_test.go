@@ -207,7 +207,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 	w.restart(p)
 	w.list()
 	w.gives()
-	if changed, known := w.MarksToStore(testbuilders.Home); len(changed) > 0 || !known {
+	if changed, known := w.MarksToStore(testbuilders.Home, w.now); len(changed) > 0 || !known {
 		t.Errorf("must store %v, known %t", changed, known)
 	}
 	w.pass(4*time.Hour + apart - time.Second)

@@ -206,7 +206,7 @@ func TestFirstSeenMarksStayUntilAllIsListed(t *testing.T) {
 	w.SetKinds(drawnKinds, w.now)
 	w.upsert(rejected("b"))
 	version := w.version
-	got, known := w.MarksToStore(testbuilders.Home)
+	got, known := w.MarksToStore(testbuilders.Home, w.now)
 	if known || len(got) != 1 || len(got[0].Finished) != 2 || got[0].ResourceVersion != "7" {
 		t.Errorf("got %v, known %t", dereferenced(got), known)
 	}

@@ -80,7 +80,7 @@ func TestMarksSurviveARestart(t *testing.T) {
 	w.unuse("c")
 	w.restart()
 	w.use("b")
-	if _, known := w.MarksToStore(testbuilders.Home); known {
+	if _, known := w.MarksToStore(testbuilders.Home, w.now); known {
 		t.Error("marks must be stored before the stored marks were listed")
 	}
 	w.list()
@@ -165,7 +165,7 @@ func TestMarksThatAreGone(t *testing.T) {
 func TestMarksAreKeptWhileTheUseIsUnknown(t *testing.T) {
 	unknown := func(w *unusedWorld) {
 		t.Helper()
-		if _, known := w.MarksToStore(testbuilders.Home); known {
+		if _, known := w.MarksToStore(testbuilders.Home, w.now); known {
 			t.Error("it is known which marks to store")
 		}
 	}
@@ -226,11 +226,11 @@ func TestNamespaceWithMarksOnly(t *testing.T) {
 	m := marks("1", "a", time.Hour)
 	m.Namespace = "elsewhere"
 	w.SetMarks(&m, w.now)
-	if _, known := w.MarksToStore("elsewhere"); known {
+	if _, known := w.MarksToStore("elsewhere", w.now); known {
 		t.Error("the marks of a namespace that was not observed are known")
 	}
 	w.RemoveMarks(m.NamespacedName, w.now)
-	if out, known := w.MarksToStore("elsewhere"); len(out) != 0 || !known || w.Engine.Namespaces["elsewhere"] != nil {
+	if out, known := w.MarksToStore("elsewhere", w.now); len(out) != 0 || !known || w.Engine.Namespaces["elsewhere"] != nil {
 		t.Errorf("got %v, %t, and the namespace is remembered: %v", out, known, w.Engine.Namespaces["elsewhere"] != nil)
 	}
 }

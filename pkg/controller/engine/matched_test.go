@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -41,22 +42,36 @@ func newMatchedWorld(t *testing.T, rules ...*testbuilders.RuleBuilder) *unusedWo
 }
 
 func (w *unusedWorld) startMatched(rules ...*testbuilders.RuleBuilder) {
+	w.observeKinds()
+	w.policy(matchedPolicy(1, rules...))
+	w.confirmFresh()
+}
+
+func (w *unusedWorld) observeKinds() {
 	w.SetKinds(drawnKinds, w.now)
 	for _, resource := range drawnKinds.Deletable() {
 		k, _ := drawnKinds.For(resource)
 		w.StartObserving(k)
 	}
-	w.policy(matchedPolicy(1, rules...))
-	w.confirmFresh()
+}
+
+// restartEmpty replaces the engine with a new one that knows nothing yet.
+func (w *unusedWorld) restartEmpty() {
+	next := emptyWorld(w.T)
+	next.now, next.version, next.Config.HoldAbove = w.now, w.version, w.Config.HoldAbove
+	w.world = next
+	w.observeKinds()
 }
 
 // restartMatched replaces the engine with a new one that observes the same objects; list lists the marks.
-func (w *unusedWorld) restartMatched() {
+func (w *unusedWorld) restartMatched(rules ...*testbuilders.RuleBuilder) {
 	all := w.facts
-	next := newWorld(w.T)
-	next.now, next.version = w.now, w.version
-	w.world = next
-	w.startMatched()
+	w.restartEmpty()
+	w.observePolicy(matchedPolicy(1, rules...))
+	w.observeNamespace(testbuilders.Home)
+	w.begin()
+	w.listCovered()
+	w.confirmFresh()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		w.upsert(all[name])
 	}
@@ -145,28 +160,33 @@ func TestMatchedIsStored(t *testing.T) {
 	w := newMatchedWorld(t)
 	w.upsert(superseded("a"), superseded("b"), current("c"))
 	w.takeUnmarked(testbuilders.Home)
+	if got, known := w.MarksToStore(testbuilders.Home, w.now); len(got) > 0 || known {
+		t.Errorf("matches are stored at once, or will not be stored: %v", got)
+	}
+	w.pass(time.Minute)
 	w.store()
 	w.wantMarks()
 	if n := len(w.stored[marks("").NamespacedName].Matched); n != 2 {
 		t.Fatalf("%d marks are stored, want 2", n)
 	}
-	w.pass(30 * time.Minute)
+	w.pass(29 * time.Minute)
 	w.restartMatched()
-	if _, known := w.MarksToStore(testbuilders.Home); known {
+	if _, known := w.MarksToStore(testbuilders.Home, w.now); known {
 		t.Fatal("marks are changed before they are known")
 	}
-	w.matchedFor("a", 0)
+	w.decided("a", policy.Hold, policy.ReasonFinishTimeUnknown)
 	w.list()
 	w.matchedFor("a", 30*time.Minute)
 	w.matchedFor("b", 30*time.Minute)
 	w.upsert(current("a"), superseded("c"))
 	w.upsert(superseded("a"))
 	w.matchedFor("a", 0) // The mark is still stored.
+	w.pass(time.Minute)
 	w.store()
 	w.restartMatched()
 	w.list()
-	w.matchedFor("a", 0)
-	w.matchedFor("b", 30*time.Minute)
+	w.matchedFor("a", time.Minute)
+	w.matchedFor("b", 31*time.Minute)
 	w.removePolicy(matchedPolicy(1))
 	w.store()
 	if len(w.stored) != 0 {
@@ -178,6 +198,7 @@ func TestMatchedIsStored(t *testing.T) {
 func TestMatchedOnlyLater(t *testing.T) {
 	w := newMatchedWorld(t)
 	w.upsert(superseded("a"))
+	w.pass(time.Minute)
 	w.store()
 	former := *w.stored[marks("").NamespacedName]
 	w.pass(30 * time.Minute)
@@ -187,9 +208,9 @@ func TestMatchedOnlyLater(t *testing.T) {
 	w.SetMarks(&former, w.now)
 	w.matchedFor("a", 0)
 	later := former
-	later.Matched = map[memory.MatchKey]time.Time{}
+	later.Matched = map[memory.MatchKey]memory.MatchMark{}
 	for key := range former.Matched {
-		later.Matched[key] = w.now.Add(time.Second)
+		later.Matched[key] = memory.MatchMark{Since: w.now.Add(time.Second)}
 	}
 	w.pass(time.Minute)
 	later.ResourceVersion = w.next()
@@ -201,29 +222,25 @@ func TestMatchedOnlyLater(t *testing.T) {
 func TestMarksOfMatchesStay(t *testing.T) {
 	w := newMatchedWorld(t)
 	w.upsert(superseded("a"))
+	w.pass(time.Minute)
 	w.store()
-	w.pass(30 * time.Minute)
-	stored := w.stored
-	next := newWorld(t)
-	next.now, next.version = w.now, w.version
-	w.world, w.facts = next, map[string]*lifecycle.Fact{}
+	w.pass(29 * time.Minute)
+	w.restartEmpty()
 	w.list()
-	w.SetKinds(drawnKinds, w.now)
-	for _, resource := range drawnKinds.Deletable() {
-		k, _ := drawnKinds.For(resource)
-		w.StartObserving(k)
+	w.observeNamespace(testbuilders.Home)
+	for _, m := range must(w.MarksToStore(testbuilders.Home, w.now)) {
+		t.Errorf("%s is changed before policies are listed: %v", m.Name, m.Matched)
 	}
 	w.observePolicy(matchedPolicy(1))
-	for _, m := range must(w.MarksToStore(testbuilders.Home)) {
+	w.begin()
+	w.confirmFresh()
+	for _, m := range must(w.MarksToStore(testbuilders.Home, w.now)) {
 		t.Errorf("%s is changed before objects are listed: %v", m.Name, m.Matched)
 	}
 	w.upsert(superseded("a"))
 	w.listCovered()
 	w.matchedFor("a", 30*time.Minute)
 	w.wantMarks()
-	if !maps.Equal(w.stored, stored) {
-		t.Error("other marks are stored")
-	}
 }
 
 func must[T any](value T, _ bool) T { return value }
@@ -240,6 +257,128 @@ func TestFailedConditionEndsTheMatch(t *testing.T) {
 	w.decided("a", policy.Hold, policy.ReasonExpressionError)
 	w.evaluate(labelled)
 	w.matchedFor("a", 0)
+}
+
+// TestEndedMatchesAreForgotten: once a rule is seen not to match, or not to apply, an earlier mark says nothing any more, even if it is still
+// stored, and even if other objects cannot be listed.
+func TestEndedMatchesAreForgotten(t *testing.T) {
+	pods := testbuilders.Rule("pods", "1h").For(gc.ResourcePods)
+	for name, c := range map[string]func(w *unusedWorld){
+		"object": func(w *unusedWorld) { w.upsert(current("a")) },
+		"rule": func(w *unusedWorld) {
+			w.policy(matchedPolicy(2, pods))
+			w.policy(matchedPolicy(3, matchedRule(), pods))
+		},
+		"object, before it is listed": func(w *unusedWorld) {
+			w.restartMatched(matchedRule(), pods)
+			w.upsert(current("a"))
+			w.upsert(superseded("a"))
+			w.list()
+		},
+		"rule, before the object is listed": func(w *unusedWorld) {
+			all := w.facts
+			w.facts = map[string]*lifecycle.Fact{}
+			w.restartMatched(matchedRule(), pods)
+			w.list()
+			w.policy(matchedPolicy(2, pods))
+			w.policy(matchedPolicy(3, matchedRule(), pods))
+			w.upsert(all["a"])
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newMatchedWorld(t, matchedRule(), pods)
+			w.upsert(superseded("a"))
+			w.pass(time.Minute)
+			w.store()
+			w.pass(30 * time.Minute)
+			w.Observing(gc.ResourcePods, errors.New("no right"), w.now)
+			c(w)
+			w.upsert(superseded("a"))
+			w.matchedFor("a", 0)
+			for _, m := range must(w.MarksToStore(testbuilders.Home, w.now)) {
+				for key, mark := range m.Matched {
+					if !mark.ByChange || !mark.Since.Equal(w.now) {
+						t.Errorf("%v: %v stays stored", key, mark)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestStatesThatAreNotEvaluated: while it is not known whether a rule matches, its time goes on only if the same state turns out to match.
+// A state that is never evaluated may not have matched.
+func TestStatesThatAreNotEvaluated(t *testing.T) {
+	condition := "object.metadata.labels.app == 'x'"
+	w := newMatchedWorld(t, testbuilders.Rule("r", "1h").For(gc.ResourceConfigMaps).If(condition).AfterMatched())
+	matching := func() *lifecycle.Fact {
+		f := superseded("a")
+		f.Labels = labels.Set{"app": "x"}
+		return f
+	}
+	w.evaluate(matching())
+	w.pass(20 * time.Minute)
+	w.upsert(matching())
+	w.matchedFor("a", 20*time.Minute)
+	w.Upsert(w.observed(w.facts["a"]), w.now)
+	w.matchedFor("a", 20*time.Minute)
+	w.upsert(matching())
+	w.evaluate(matching())
+	w.matchedFor("a", 0)
+}
+
+// TestMatchedWhileClocksAreInDoubt: no time is noted that may be wrong, and a stored time still counts.
+func TestMatchedWhileClocksAreInDoubt(t *testing.T) {
+	w := newMatchedWorld(t)
+	w.upsert(superseded("a"))
+	w.pass(time.Minute)
+	w.store()
+	w.now = w.now.Add(-30 * time.Second) // The clock is behind.
+	w.restartMatched()
+	w.CompareClocks(w.now.Add(time.Hour), w.now, w.now)
+	w.list()
+	w.upsert(superseded("b"))
+	w.decided("b", policy.Hold, policy.ReasonFinishTimeUnknown)
+	w.now = w.now.Add(90 * time.Second)
+	w.confirmFresh()
+	w.matchedFor("a", 2*time.Minute)
+	w.matchedFor("b", 0)
+}
+
+// TestMatchesByChange: the objects that match since a change become due because time passes, but the change is assessed then, even if
+// Winnow has restarted. Objects that come to match by themselves are not held.
+func TestMatchesByChange(t *testing.T) {
+	rule := func() *testbuilders.RuleBuilder {
+		return testbuilders.Rule("r", "2m").For(gc.ResourceConfigMaps).Labelled("superseded", "yes").AfterMatched()
+	}
+	for name, restart := range map[string]bool{"": false, "with a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newMatchedWorld(t, testbuilders.Rule("other", "1h").For(gc.ResourceConfigMaps))
+			w.Config.HoldAbove = 1
+			w.upsert(superseded("a"), superseded("b"))
+			w.policy(matchedPolicy(2, rule()))
+			w.upsert(superseded("c"))
+			w.decided("a", policy.Wait, policy.ReasonNotDue)
+			if restart {
+				w.store0()
+				w.restartMatched(rule())
+				w.list()
+			}
+			w.pass(2 * time.Minute)
+			w.decided("a", policy.Hold, policy.ReasonHeld)
+			w.decided("b", policy.Hold, policy.ReasonHeld)
+			if c := w.Records.Get(w.facts["c"].UID); !restart && c.Clearance != memory.Cleared { // It waits until the hold of its policy ends.
+				t.Errorf("c has clearance %d", c.Clearance)
+			}
+		})
+	}
+}
+
+// store0 stores the marks that must be stored now, though more of them follow.
+func (w *unusedWorld) store0() {
+	for _, m := range must(w.MarksToStore(testbuilders.Home, w.now)) {
+		w.write(m)
+	}
 }
 
 // TestNothingIsDueByANewRule: without a TTL a new rule makes everything due that matches, and this is held if it is too much.

@@ -35,6 +35,8 @@ type simAssessed struct {
 type simChange struct {
 	wide  types.UID
 	start bool
+	// matches are the namespaces with objects that match since an earlier change, and have become due.
+	matches map[string]bool
 }
 
 // in returns the cluster policies that changed and apply to a namespace.
@@ -81,6 +83,7 @@ func (e *simulation) assess(c simChange) {
 	due := e.DueBy()
 	e.forgetNotDue(due)
 	affected := e.affected(due)
+	maps.Copy(affected, c.matches)
 	e.forgetEndedWaits(affected)
 	e.noteFormer(affected)
 	defer func() { e.waited = e.Waiting() }()
@@ -96,6 +99,9 @@ func (e *simulation) assess(c simChange) {
 			continue
 		}
 		f := &simBatch{decider: key.Policy, uid: e.uidOf(key.Policy), namespace: key.Namespace, wide: c.in(e, key.Namespace)}
+		if c.matches != nil && key.Policy.Namespace == "" {
+			f.wide = []types.UID{f.uid}
+		}
 		for _, uid := range uids {
 			if e.cleared[uid] == "" && e.under[uid] == nil {
 				f.uids = append(f.uids, uid)
@@ -246,6 +252,9 @@ func (e *simulation) clear(decider model.PolicyRef, uids []types.UID) bool {
 	stopped := true
 	for _, uid := range uids {
 		if r := answers[uid].Reason; r != string(policy.ReasonSuspended) && r != string(policy.ReasonPolicyUnreadable) {
+			if e.cleared[uid] == "" {
+				e.matchAssessed(uid, decider)
+			}
 			e.cleared[uid], stopped = e.uidOf(decider), false
 		}
 	}
@@ -344,8 +353,21 @@ func (e *simulation) clearDue() {
 	e.date()
 	due := e.DueBy()
 	e.forgetNotDue(due)
+	matches := simChange{matches: map[string]bool{}}
 	for key, uids := range due {
-		e.clearUnheld(key.Policy, uids)
+		var others []types.UID
+		for _, uid := range uids {
+			switch {
+			case e.cleared[uid] != "" || e.under[uid] != nil || !e.byChange(uid, key.Policy):
+				others = append(others, uid)
+			case !e.stopped([]types.UID{uid}):
+				matches.matches[key.Namespace] = true
+			}
+		}
+		e.clearUnheld(key.Policy, others)
+	}
+	if len(matches.matches) > 0 {
+		e.assess(matches)
 	}
 }
 

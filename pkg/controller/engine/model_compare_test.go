@@ -33,6 +33,12 @@ func (e *simulation) work(t *rapid.T) {
 		byNamespace[o.Fact.Namespace] = append(byNamespace[o.Fact.Namespace], o.Fact.UID)
 	}
 	propagations, wants := e.Propagations(), e.wants()
+	answers := e.Answers()
+	for _, o := range orders {
+		if i := e.indexOf(o.Fact.UID); o.Deadline == nil && i >= 0 {
+			e.checkMatched(t, e.Objects[i], answers)
+		}
+	}
 	for _, name := range model.DrawnNamespaces {
 		want, got := e.order(name, wants), byNamespace[name]
 		want = want[:e.paced(name, len(want))]

@@ -242,6 +242,7 @@ func (e *simulation) approve(t *rapid.T) {
 			if other != nil {
 				e.under[uid] = other
 			} else {
+				e.matchAssessed(uid, key.Policy)
 				e.cleared[uid] = e.uidOf(key.Policy)
 			}
 		}

@@ -21,8 +21,10 @@ import (
 // simMarks are the stored marks, and the times from which each replica must count.
 type simMarks struct {
 	stored  map[types.NamespacedName]*memory.Marks
-	matches map[*driver]*simMatches
+	matches map[*driver]simMatches
 	dates   map[*driver]map[types.UID]simDate
+	// unmatched is when each rule was last seen not to match an object. It is independent of what any replica knows.
+	unmatched map[memory.MatchKey]time.Time
 }
 
 // simDate is the time since which an object is finished that does not say it itself; zero for any other object. after is the resource
@@ -57,7 +59,7 @@ func (e *simulation) storedIn(namespace string) *memory.Marks {
 	if e.stored[name] == nil {
 		e.stored[name] = &memory.Marks{
 			NamespacedName: name, ResourceVersion: e.next(), Finished: map[types.UID]memory.FinishMark{},
-			Matched: map[memory.MatchKey]time.Time{}, Announced: map[types.UID]policy.Announcement{},
+			Matched: map[memory.MatchKey]memory.MatchMark{}, Announced: map[types.UID]policy.Announcement{},
 		}
 	}
 	return e.stored[name]
@@ -132,7 +134,7 @@ func (e *simulation) storeMarks(t *rapid.T) {
 			all = false
 			continue
 		}
-		changed, _ := e.leader.MarksToStore(name)
+		changed, _ := e.leader.MarksToStore(name, e.Now)
 		for _, m := range changed {
 			if m.Len() == 0 {
 				delete(e.stored, m.NamespacedName)

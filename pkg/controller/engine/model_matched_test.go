@@ -5,6 +5,8 @@ package engine_test
 
 import (
 	"maps"
+	"math"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,26 +15,16 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// These are the times in TestEngine since when rules with after: Matched match objects. Each replica counts from when it first saw that a rule
-// matches, or from the time that is stored, unless it has seen that the rule did not match. The World has the times of the leader.
+// These are the times in TestEngine since when rules with after: Matched match objects. Each replica counts from when it first saw that a
+// rule matches, and when it starts, from the time that is stored. The World has the times of the leader.
 
-// simMatches are what a replica knows of the rules with after: Matched.
-type simMatches struct {
-	since map[memory.MatchKey]simMatch
-	// known are the objects that the replica knew after the last event, and applied the rules then, by namespace.
-	known   sets.Set[types.UID]
-	applied map[string]sets.Set[lifecycle.MatchID]
-}
-
-// simMatch is since when a rule matches an object. seen says that the replica has seen that it did not match before.
-type simMatch struct {
-	at   time.Time
-	seen bool
-}
+// simMatches are what a replica knows of the rules with after: Matched that match now.
+type simMatches map[memory.MatchKey]memory.MatchMark
 
 // matchIDs returns the IDs of rules with after: Matched in marks, by their identities, and the identities of those of cluster policies.
 func (e *simulation) matchIDs() (ids map[string]lifecycle.MatchID, clusterWide sets.Set[string]) {
@@ -58,51 +50,108 @@ func (e *simulation) matchIDs() (ids map[string]lifecycle.MatchID, clusterWide s
 	return ids, clusterWide
 }
 
-// match finds out since when rules match for each replica, and sets the times of the World to the times of the leader.
+// match finds out since when rules match for each replica, and sets the times of the World to the times of the leader. A time is zero while
+// it cannot be noted.
 func (e *simulation) match() {
 	if e.matches == nil {
-		e.matches = map[*driver]*simMatches{}
+		e.matches = map[*driver]simMatches{}
 	}
 	ids, clusterWide := e.matchIDs()
+	e.noteUnmatched(ids)
 	for _, t := range []*driver{e.leader, e.follower} {
 		if t != nil {
 			e.matchFor(t, ids, clusterWide)
 		}
 	}
-	maps.DeleteFunc(e.matches, func(t *driver, _ *simMatches) bool { return t != e.leader && t != e.follower })
+	maps.DeleteFunc(e.matches, func(t *driver, _ simMatches) bool { return t != e.leader && t != e.follower })
 	e.Matched = map[types.UID]map[string]time.Time{}
 	for identity, id := range ids {
 		for _, f := range e.Objects {
-			if m, ok := e.matches[e.leader].since[memory.MatchKey{UID: f.UID, Rule: id}]; ok {
+			if m, ok := e.matches[e.leader][memory.MatchKey{UID: f.UID, Rule: id}]; ok {
 				if e.Matched[f.UID] == nil {
 					e.Matched[f.UID] = map[string]time.Time{}
 				}
-				e.Matched[f.UID][identity] = m.at
+				e.Matched[f.UID][identity] = m.Since
 			}
 		}
 	}
 }
 
+// noteUnmatched notes which rules do not match which objects now.
+func (e *simulation) noteUnmatched(ids map[string]lifecycle.MatchID) {
+	if e.unmatched == nil {
+		e.unmatched = map[memory.MatchKey]time.Time{}
+	}
+	for _, f := range e.Objects {
+		matching := sets.New(e.RulesThatMatch(f)...)
+		for identity, id := range ids {
+			if !matching.Has(identity) {
+				e.unmatched[memory.MatchKey{UID: f.UID, Rule: id}] = e.Now
+			}
+		}
+	}
+}
+
+// checkMatched fails if a rule with after: Matched deletes an object by time that it has not matched for so long. answers are the answers
+// before the deletion.
+func (e *simulation) checkMatched(t *rapid.T, f *lifecycle.Fact, answers map[types.UID]model.Answer) {
+	if answers[f.UID].Reason != string(policy.ReasonExpired) || f.NativeTTL != nil || f.TTL != nil {
+		return
+	}
+	ids, _ := e.matchIDs()
+	check := func(uid types.UID, ref model.PolicyRef, rules []gc.CleanupRule) {
+		identities := e.MatchedRules()[uid]
+		for _, r := range rules {
+			if r.After != gc.AfterMatched || len(identities) == 0 {
+				continue
+			}
+			identity := identities[0]
+			identities = identities[1:]
+			at, seen := e.unmatched[memory.MatchKey{UID: f.UID, Rule: ids[identity]}]
+			if answers[f.UID].By == ref.String()+" "+r.Name && seen && e.Now.Sub(at) < e.leastTTL(r.TTL) {
+				t.Fatalf("%s is deleted at %s, and %s did not match it at %s", f.UID, e.Now, identity, at)
+			}
+		}
+	}
+	for _, p := range e.Policies {
+		check(p.UID, model.PolicyRef{Namespace: p.Namespace, Name: p.Name}, p.Spec.Rules)
+	}
+	for _, p := range e.ClusterPolicies {
+		check(p.UID, model.PolicyRef{Name: p.Name}, p.Spec.Rules)
+	}
+}
+
+// leastTTL returns a TTL, or a maxTTL that is less.
+func (e *simulation) leastTTL(ttl *gc.TTL) time.Duration {
+	least := time.Duration(math.MaxInt64)
+	add := func(ttl *gc.TTL) {
+		if ttl == nil {
+			return
+		}
+		if d, err := gc.ParseDuration(string(*ttl)); err == nil {
+			least = min(least, d)
+		}
+	}
+	add(ttl)
+	for _, p := range e.ClusterPolicies {
+		if p.Spec.Guardrails != nil {
+			add(p.Spec.Guardrails.MaxTTL)
+		}
+	}
+	return least
+}
+
 func (e *simulation) matchFor(t *driver, ids map[string]lifecycle.MatchID, clusterWide sets.Set[string]) {
-	before := e.matches[t]
-	if before == nil {
-		before = &simMatches{known: sets.New[types.UID]()}
-	}
-	after := &simMatches{
-		since: map[memory.MatchKey]simMatch{}, known: sets.New[types.UID](), applied: map[string]sets.Set[lifecycle.MatchID]{},
-	}
-	for name, ns := range t.Namespaces {
-		after.applied[name] = ns.MatchIDs
-	}
+	before, started := e.matches[t]
+	after := simMatches{}
 	for _, f := range e.Objects {
 		rec := t.Records.Get(f.UID)
 		if rec == nil {
 			continue
 		}
-		after.known.Insert(f.UID)
 		if rec.NS.Removed() { // The policies that applied before still do, and the model does not know them.
 			for _, r := range rec.Matching().Rules {
-				after.since[memory.MatchKey{UID: f.UID, Rule: r.Rule}] = simMatch{r.Since, r.Seen}
+				after[memory.MatchKey{UID: f.UID, Rule: r.Rule}] = memory.MatchMark{Since: r.Since, ByChange: r.ByChange}
 			}
 			continue
 		}
@@ -111,36 +160,80 @@ func (e *simulation) matchFor(t *driver, ids map[string]lifecycle.MatchID, clust
 		for _, identity := range e.RulesThatMatch(f) {
 			if !protected || !clusterWide.Has(identity) {
 				key := memory.MatchKey{UID: f.UID, Rule: ids[identity]}
-				after.since[key] = e.matchedBy(before, f, key)
+				m := e.matchedBy(before, !started, f, key)
+				if _, matched := before[key]; !matched {
+					r, _ := rec.Matching().Of(key.Rule)
+					m.ByChange = r.ByChange // See TestMatchesByChange.
+				}
+				after[key] = m
 			}
 		}
 	}
 	e.matches[t] = after
 }
 
-// matchedBy returns since when a rule that matches an object does for a replica.
-func (e *simulation) matchedBy(before *simMatches, f *lifecycle.Fact, key memory.MatchKey) simMatch {
-	if m, still := before.since[key]; still {
-		return m
+// matchedBy returns since when a rule that matches an object does for a replica. starting says that the replica starts, and knows nothing
+// but what is stored.
+func (e *simulation) matchedBy(before simMatches, starting bool, f *lifecycle.Fact, key memory.MatchKey) memory.MatchMark {
+	m := before[key]
+	if at, stored := e.storedMatch(f, key); stored && starting {
+		return at
 	}
-	m := simMatch{e.Now, before.known.Has(f.UID) && before.applied[f.Namespace].Has(key.Rule)}
-	if at, stored := e.storedMatch(f, key); stored && !m.seen {
-		m.at = at
+	if m.Since.IsZero() && !e.clockInDoubt {
+		m.Since = e.Now
 	}
 	return m
 }
 
 // storedMatch returns the stored time since when a rule matches an object.
-func (e *simulation) storedMatch(f *lifecycle.Fact, key memory.MatchKey) (time.Time, bool) {
+func (e *simulation) storedMatch(f *lifecycle.Fact, key memory.MatchKey) (memory.MatchMark, bool) {
 	for _, m := range e.stored {
-		if at, ok := m.Matched[key]; ok {
-			if at.Before(f.Created) {
-				at = f.Created
+		if mark, ok := m.Matched[key]; ok {
+			if mark.Since.Before(f.Created) {
+				mark.Since = f.Created
 			}
-			return at, true
+			return mark, true
 		}
 	}
-	return time.Time{}, false
+	return memory.MatchMark{}, false
+}
+
+// byChange reports whether an object that a policy decides for matches since a change that nobody has assessed yet.
+func (e *simulation) byChange(uid types.UID, decider model.PolicyRef) bool {
+	for _, id := range e.idsOf(decider) {
+		if e.matches[e.leader][memory.MatchKey{UID: uid, Rule: id}].ByChange {
+			return !strings.HasPrefix(e.Answers()[uid].By, "ceiling=")
+		}
+	}
+	return false
+}
+
+// matchAssessed says that the change since which an object matches is assessed.
+func (e *simulation) matchAssessed(uid types.UID, decider model.PolicyRef) {
+	if !e.byChange(uid, decider) {
+		return
+	}
+	for _, id := range e.idsOf(decider) {
+		for _, matches := range e.matches {
+			key := memory.MatchKey{UID: uid, Rule: id}
+			if m, ok := matches[key]; ok {
+				m.ByChange = false
+				matches[key] = m
+			}
+		}
+	}
+}
+
+// idsOf returns the IDs of the rules of a policy with after: Matched.
+func (e *simulation) idsOf(decider model.PolicyRef) []lifecycle.MatchID {
+	ids, _ := e.matchIDs()
+	var out []lifecycle.MatchID
+	for _, identity := range e.MatchedRules()[e.uidOf(decider)] {
+		if id, ok := ids[identity]; ok {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // storeDrawnMatches stores since when rules match the drawn objects.
@@ -153,40 +246,39 @@ func (e *simulation) storeDrawnMatches() {
 				continue
 			}
 			m := e.storedIn(f.Namespace)
-			m.Matched[memory.MatchKey{UID: f.UID, Rule: id}] = at
+			m.Matched[memory.MatchKey{UID: f.UID, Rule: id}] = memory.MatchMark{Since: at}
 		}
 	}
 }
 
-// adoptMatches is called when a replica observes stored marks.
+// adoptMatches is called when a replica observes stored marks. A later time than its own counts.
 func (e *simulation) adoptMatches(t *driver, m *memory.Marks) {
 	for key := range m.Matched {
-		known, ok := e.matches[t].since[key]
+		known, ok := e.matches[t][key]
 		i := e.indexOf(key.UID)
-		if !ok || i < 0 {
+		if !ok || i < 0 || known.Since.IsZero() {
 			continue
 		}
-		if at, _ := e.storedMatch(e.Objects[i], key); !known.seen || at.After(known.at) {
-			known.at = at
-			e.matches[t].since[key] = known
+		if at, _ := e.storedMatch(e.Objects[i], key); at.Since.After(known.Since) {
+			known.Since, known.ByChange = at.Since, known.ByChange || at.ByChange
+			e.matches[t][key] = known
 		}
 	}
 }
 
-// sameMatches reports whether both replicas count from the same times, which they do once marks are stored. It fails unless both count from
-// the times that they must count from.
+// sameMatches reports whether both replicas count from the same times. It fails unless both count from the times that they must count from.
 func (e *simulation) sameMatches(t *rapid.T) bool {
 	e.both(func(d *driver) {
-		for key, want := range e.matches[d].since {
+		for key, want := range e.matches[d] {
 			rec := d.Records.Get(key.UID)
 			if rec == nil {
 				continue
 			}
-			got, ok := rec.Matching().Since(key.Rule)
-			if !ok || !got.Since.Equal(want.at) {
-				t.Fatalf("%s is matched since %s, want %s", key.UID, got.Since, want.at)
+			got, ok := rec.Matching().Of(key.Rule)
+			if !ok || !got.Since.Equal(want.Since) {
+				t.Fatalf("%s is matched since %s, want %s", key.UID, got.Since, want.Since)
 			}
 		}
 	})
-	return maps.EqualFunc(e.matches[e.leader].since, e.matches[e.follower].since, func(a, b simMatch) bool { return a.at.Equal(b.at) })
+	return maps.EqualFunc(e.matches[e.leader], e.matches[e.follower], memory.MatchMark.Equal)
 }

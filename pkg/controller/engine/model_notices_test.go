@@ -204,7 +204,7 @@ func (e *simulation) checkStoredNotices(t *rapid.T) {
 		}
 	}
 	for _, name := range model.DrawnNamespaces {
-		changed, known := e.leader.MarksToStore(name)
+		changed, known := e.leader.MarksToStore(name, e.Now)
 		if !known {
 			continue
 		}

@@ -112,6 +112,7 @@ func (e *simulation) changeLeader(t *rapid.T) {
 	e.writeStatus()
 	fresh := rapid.Bool().Draw(t, "a new one")
 	if e.leader = e.follower; fresh {
+		e.unmatched = nil // It believes what is stored, though the leader may have had no time to store that a match has ended.
 		e.leader = e.start()
 	}
 	e.date()

@@ -84,7 +84,7 @@ func (w *noticeWorld) gives(names ...string) []view.DeletionNotice {
 // store stores the marks that must be stored, and observes them.
 func (w *noticeWorld) store() {
 	w.Helper()
-	all, known := w.MarksToStore(testbuilders.Home)
+	all, known := w.MarksToStore(testbuilders.Home, w.now)
 	if !known {
 		w.Fatal("the marks are not known")
 	}
@@ -107,7 +107,7 @@ func (w *noticeWorld) write(all []*memory.Marks) {
 
 // storeAll stores the marks, though not all of them are known.
 func (w *noticeWorld) storeAll() {
-	all, _ := w.MarksToStore(testbuilders.Home)
+	all, _ := w.MarksToStore(testbuilders.Home, w.now)
 	w.write(all)
 }
 

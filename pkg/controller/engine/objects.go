@@ -78,6 +78,9 @@ func (e *Engine) update(rec *memory.Record, compact *facts.Compact, now time.Tim
 	if compact.Terminating() && !rec.Terminating() {
 		rec.Flags.Set(memory.EndsDue, e.Deletes(rec, now))
 	}
+	if compact.ResourceVersion != rec.ResourceVersion {
+		e.Supersede(rec)
+	}
 	if rec.Extra != nil {
 		rec.Extra.Retry.Updated()
 		if o := rec.Extra.Unanswered; o != nil && compact.ResourceVersion > o.Fact.ResourceVersion && !compact.Terminating() {
@@ -133,6 +136,7 @@ func (e *Engine) drop(rec *memory.Record) {
 	e.Untrack(rec)
 	e.CountFirstSeen(rec, false)
 	e.ForgetNotice(rec)
+	e.Disinherit(rec)
 	e.SetMatching(rec, &memory.Matching{})
 	delete(rec.NS.FormerRules, rec)
 	rec.SetDue(false)

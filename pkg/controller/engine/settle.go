@@ -23,7 +23,7 @@ func (e *Engine) settle(rec *memory.Record, now time.Time) {
 // apply stores a decision after it has applied holds to it, sets the timer of the record, and adds the record to its queue, or removes it
 // from there.
 func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decision, now time.Time) {
-	e.UpdateClearance(rec, rec.Decision(), r.Policy, d)
+	e.UpdateClearance(rec, rec.Decision(), r, d)
 	if rec.Extra != nil {
 		e.endPauses(rec, now)
 	}
@@ -44,14 +44,28 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 			rec.Extra.Retry.Reset()
 		}
 		rec.DropEmptyExtra()
-	case !rec.Queued() && rec.InFlight() == nil:
-		e.Queue.Push(&rec.NS.Queue, rec)
-		if waited {
-			rec.Extra.WaitedUntil = now
-		}
-		e.Effects.Due = true
+	case rec.InFlight() == nil:
+		e.enqueue(rec, r, waited, now)
 	}
 	e.Invalidate(rec.NS)
+}
+
+// enqueue adds a record to the queue of its namespace, or moves it if it is in another place now. waited says that it waited for something.
+func (e *Engine) enqueue(rec *memory.Record, r policy.Resolution, waited bool, now time.Time) {
+	effective := e.Resolve(rec)
+	since := effective.CandidateSince(r)
+	if rec.Queued() {
+		if rec.Extra.CandidateSince.Equal(since) {
+			return
+		}
+		e.Queue.Remove(&rec.NS.Queue, rec)
+	}
+	rec.EnsureExtra().CandidateSince = since
+	e.Queue.Push(&rec.NS.Queue, rec)
+	if waited {
+		rec.Extra.WaitedUntil = now
+	}
+	e.Effects.Due = true
 }
 
 // endPauses ends the pause after a failed request, if it is over, or if it was for a copy that is not needed any more.

@@ -26,6 +26,7 @@ func (e *Engine) Turn(event func(), now time.Time) {
 // takeIn handles what an event has found out, before anything is settled.
 func (e *Engine) takeIn() {
 	e.Asked.Rec = nil // Anything that policies are asked about may have changed.
+	e.NotePolicies()
 	e.TakeChanges()
 	for ns := range e.Touched.Uncovered {
 		e.dropUncovered(ns)

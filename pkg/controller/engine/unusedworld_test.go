@@ -112,13 +112,14 @@ func (w *unusedWorld) takeUnmarked(want ...string) {
 // wantMarks fails unless these marks must be stored.
 func (w *unusedWorld) wantMarks(want ...memory.Marks) {
 	w.Helper()
-	got, known := w.MarksToStore(testbuilders.Home)
+	got, known := w.MarksToStore(testbuilders.Home, w.now)
 	if !known {
 		w.Fatal("the marks are not known")
 	}
 	same := func(a *memory.Marks, b memory.Marks) bool {
 		return a.NamespacedName == b.NamespacedName && a.ResourceVersion == b.ResourceVersion &&
-			maps.EqualFunc(a.Unused, b.Unused, time.Time.Equal) && maps.EqualFunc(a.Finished, b.Finished, memory.FinishMark.Equal)
+			maps.EqualFunc(a.Unused, b.Unused, time.Time.Equal) && maps.EqualFunc(a.Finished, b.Finished, memory.FinishMark.Equal) &&
+			maps.EqualFunc(a.Matched, b.Matched, memory.MatchMark.Equal)
 	}
 	if !slices.EqualFunc(got, want, same) {
 		w.Fatalf("got these marks to store: %v\nwant %v", dereferenced(got), want)
@@ -136,7 +137,7 @@ func dereferenced(all []*memory.Marks) []memory.Marks {
 // store stores the marks that must be stored, and observes them.
 func (w *unusedWorld) store() {
 	w.Helper()
-	marks, known := w.MarksToStore(testbuilders.Home)
+	marks, known := w.MarksToStore(testbuilders.Home, w.now)
 	if !known {
 		w.Fatal("the marks are not known")
 	}

@@ -292,7 +292,7 @@ func (s *usageRun) store(t *rapid.T) {
 	if !s.unstored.Has(namespace) {
 		return
 	}
-	all, known := s.engine.MarksToStore(namespace)
+	all, known := s.engine.MarksToStore(namespace, s.now)
 	if known {
 		s.unstored.Delete(namespace)
 	}

@@ -47,11 +47,7 @@ func allListed(t *driver) {
 
 // newWorld returns a world with the namespace testbuilders.Home and these policies. Everything is listed, and memory is fresh.
 func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
-	w := &world{
-		T: t, driver: newDriver(memory.Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
-		policies: revisions{}, clusterPolicies: revisions{}, namespaces: revisions{},
-		facts: map[string]*lifecycle.Fact{}, orders: map[string]*deletion.Order{},
-	}
+	w := emptyWorld(t)
 	w.begin()
 	w.namespace(testbuilders.Home)
 	for _, p := range policies {
@@ -59,6 +55,15 @@ func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
 	}
 	w.confirmFresh()
 	return w
+}
+
+// emptyWorld returns a world in which nothing is listed.
+func emptyWorld(t *testing.T) *world {
+	return &world{
+		T: t, driver: newDriver(memory.Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
+		policies: revisions{}, clusterPolicies: revisions{}, namespaces: revisions{},
+		facts: map[string]*lifecycle.Fact{}, orders: map[string]*deletion.Order{},
+	}
 }
 
 // begin lists everything in an empty cluster.

@@ -44,7 +44,7 @@ func (t *Tracker) MarksUnavailable(now time.Time) {
 }
 
 // MarksToStore returns the marks of a namespace that must be stored because they have changed, and reports whether they are known.
-func (t *Tracker) MarksToStore(namespace string) (marks []*memory.Marks, known bool) {
-	t.do(func(e *engine.Engine) { marks, known = e.MarksToStore(namespace) })
+func (t *Tracker) MarksToStore(namespace string, now time.Time) (marks []*memory.Marks, known bool) {
+	t.do(func(e *engine.Engine) { marks, known = e.MarksToStore(namespace, now) })
 	return marks, known
 }

@@ -23,12 +23,12 @@ func TestReplaceMarks(t *testing.T) {
 		}
 	}
 	tr.SetMarks(stored("a"), testbuilders.Now)
-	if marks, known := tr.MarksToStore(testbuilders.Home); known {
+	if marks, known := tr.MarksToStore(testbuilders.Home, testbuilders.Now); known {
 		t.Errorf("before the list it is known that %v must be stored", marks)
 	}
 	tr.ReplaceMarks([]*memory.Marks{stored("b"), stored("c")}, testbuilders.Now)
 	tr.RemoveMarks(stored("b").NamespacedName, testbuilders.Now)
-	marks, known := tr.MarksToStore(testbuilders.Home)
+	marks, known := tr.MarksToStore(testbuilders.Home, testbuilders.Now)
 	if !known || len(marks) != 1 || marks[0].Name != "c" || len(marks[0].Unused) != 0 {
 		t.Errorf("got %v, %t, want only that c must be deleted", marks, known)
 	}

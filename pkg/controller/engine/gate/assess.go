@@ -22,10 +22,28 @@ func (g *Gate) AssessPending(now time.Time) {
 	if g.Pending.Len() == 0 {
 		return
 	}
+	if g.moreMatch(now) {
+		g.Touched.Assessable = true
+		return
+	}
 	if ready := g.takeAssessable(); len(ready) > 0 {
 		g.assess(ready, now)
 		g.TouchHolds(slices.Collect(maps.Keys(ready)))
 	}
+}
+
+// moreMatch reports whether objects wait that match since a change, and more of them may become due at now: they must be assessed together.
+func (g *Gate) moreMatch(now time.Time) bool {
+	next, ok := g.Timers.Next()
+	if !ok || next.After(now) {
+		return false
+	}
+	for ns := range g.Pending {
+		if ns.Changes.OnlyMatches() {
+			return true
+		}
+	}
+	return false
 }
 
 // ListedOne says that one more namespace was listed. A change of a cluster policy waits until all of its namespaces are listed, and
@@ -130,11 +148,15 @@ func (g *Gate) overdue(rec *memory.Record) bool {
 		return rec.Due
 	}
 	if memory.ByLimit(memory.Reasons[rec.DeleteReason]) {
-		counted := rec.Memberships()
-		return len(counted) > 0 && counted[0].Member.Since().Before(at) && rec.FinishedAt().Before(at) // What runs is not counted.
+		return countedBefore(rec.Memberships(), at) && rec.FinishedAt().Before(at) // What runs is not counted.
 	}
 	_, then := g.Decide(rec, at) // If its wait has ended since, it is due since the end of the wait.
 	return then.Action == policy.Delete && !memory.ByLimit(then.Reason)
+}
+
+// countedBefore reports whether all limits that count a record ranked it by a time before at. They may rank it by different times.
+func countedBefore(counted []memory.Membership, at time.Time) bool {
+	return len(counted) > 0 && !slices.ContainsFunc(counted, func(m memory.Membership) bool { return !m.Member.Since().Before(at) })
 }
 
 // batch has the objects of a namespace that are due by one policy and not assessed yet.
@@ -218,7 +240,7 @@ func (g *Gate) assess(ready map[*memory.Namespace]approval.Changes, now time.Tim
 			continue
 		}
 		for _, rec := range all[i].records {
-			g.SetClearance(rec, memory.Cleared)
+			g.clear(rec)
 		}
 	}
 }

@@ -4,7 +4,10 @@
 package gate
 
 import (
+	"fmt"
+
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
@@ -27,8 +30,8 @@ func (g *Gate) SetClearance(rec *memory.Record, to memory.Clearance) {
 
 // UpdateClearance sets whether the record is due, and its clearance if nothing has to be assessed first. before is the decision that d
 // replaces.
-func (g *Gate) UpdateClearance(rec *memory.Record, before policy.Decision, p *policy.Policy, d policy.Decision) {
-	ns := rec.NS
+func (g *Gate) UpdateClearance(rec *memory.Record, before policy.Decision, r policy.Resolution, d policy.Decision) {
+	ns, p := rec.NS, r.Policy
 	rec.SetDue(d.Action == policy.Delete || d.Ends)
 	rec.DeleteReason = rec.DeleteReason.Recode(d.Reason)
 	if !rec.Due {
@@ -43,7 +46,7 @@ func (g *Gate) UpdateClearance(rec *memory.Record, before policy.Decision, p *po
 		g.SetClearance(rec, memory.Uncleared)
 	}
 	if rec.Clearance == memory.Uncleared {
-		g.tryToClear(rec, before, p, d)
+		g.tryToClear(rec, before, r, d)
 	}
 }
 
@@ -62,15 +65,17 @@ func widened(rec *memory.Record, d policy.Decision) bool {
 	return len(rec.NS.Changes) > 0 && rec.NS.Window.Widened && d.Action == policy.Delete && !d.Waits()
 }
 
-// tryToClear clears a due record unless a change has to be assessed first. p decides d, which replaces before.
-func (g *Gate) tryToClear(rec *memory.Record, before policy.Decision, p *policy.Policy, d policy.Decision) {
-	ns := rec.NS
+// tryToClear clears a due record unless a change has to be assessed first. r decides d, which replaces before.
+func (g *Gate) tryToClear(rec *memory.Record, before policy.Decision, r policy.Resolution, d policy.Decision) {
+	ns, byChange := rec.NS, matchesByChange(rec, r.Rule)
 	switch {
-	case len(ns.Changes) > 0:
+	case byChange:
+		g.attributeToMatch(rec, r)
+	case len(ns.Changes) > 0 && !ns.Changes.OnlyMatches():
 		if before.Awaits() && !before.At.After(ns.Changes[0].At) {
 			g.SetClearance(rec, memory.Cleared) // The record became due before the change, and was not settled in between.
 		}
-	case ns.Stopped(p): // Stays uncleared: the change that ends the stop makes the record due, and is assessed then.
+	case ns.Stopped(r.Policy): // Stays uncleared: the change that ends the stop makes the record due, and is assessed then.
 	default:
 		if c, elsewhere := changeElsewhere(rec); elsewhere && d.Reason == policy.ReasonOverCeiling {
 			g.RecordChange(ns, c)
@@ -78,6 +83,46 @@ func (g *Gate) tryToClear(rec *memory.Record, before policy.Decision, p *policy.
 		} else {
 			g.SetClearance(rec, memory.Cleared)
 		}
+	}
+}
+
+// matchesByChange reports whether a change by people, which is not assessed for the record yet, made the rule that decides match it. The
+// record becomes due because time passes, but the change decided that, and may have been meant for few objects.
+func matchesByChange(rec *memory.Record, rule *policy.Rule) bool {
+	if rule == nil {
+		return false
+	}
+	id, counts := rule.MatchID()
+	r, matches := rec.Matching().Of(id)
+	return counts && matches && r.ByChange
+}
+
+// attributeToMatch has a due record wait until the change is assessed by which its rule began to match. A change that is pending anyway
+// covers it, and so does the change that ends a stop.
+func (g *Gate) attributeToMatch(rec *memory.Record, r policy.Resolution) {
+	c := g.changeOfMatches(r)
+	if ns := rec.NS; !ns.Stopped(r.Policy) && !ns.Changes.MayMakeDue() && !ns.Changes.Has(c.ID) {
+		g.RecordChange(ns, c)
+		g.TakeChanges()
+		g.Touched.Assessable = true
+	}
+}
+
+// changeOfMatches returns the change to which the objects are attributed that match the rule since a change.
+func (g *Gate) changeOfMatches(r policy.Resolution) approval.Change {
+	id, _ := r.Rule.MatchID()
+	return approval.Change{
+		ID: fmt.Sprintf("matches of %016x", uint64(id)), Policy: r.Policy.UID, Wide: r.Policy.Cluster != nil, Matches: true, Write: g.Writes + 1,
+		Text: fmt.Sprintf("the change by which rule %q of policy %s began to match", r.Rule.Name, r.Policy.NamespacedName),
+	}
+}
+
+// clear lets a record be deleted: the changes that made it due are assessed, or its hold was approved.
+func (g *Gate) clear(rec *memory.Record) {
+	g.SetClearance(rec, memory.Cleared)
+	if matchesByChange(rec, rec.Rule) {
+		id, _ := rec.Rule.MatchID()
+		g.SetMatching(rec, rec.Matching().Assessed(id))
 	}
 }
 

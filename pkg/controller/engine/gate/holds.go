@@ -203,7 +203,7 @@ func (g *Gate) clearMembers(ns *memory.Namespace, h *approval.Hold, approved boo
 			if other := possibleHold(ns, rec, rec.Policy.UID, func(other *approval.Hold) bool { return other != h }); other != nil {
 				g.addMember(rec, other)
 			} else {
-				g.SetClearance(rec, memory.Cleared)
+				g.clear(rec)
 				if approved {
 					rec.EnsureExtra().ApprovedHold = h.ID
 				}

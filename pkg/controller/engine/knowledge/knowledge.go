@@ -6,8 +6,6 @@
 package knowledge
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -44,8 +42,9 @@ type Knowledge struct {
 	asking
 	// CopiedUsages are the usages of the objects of a snapshot; nil in any other engine.
 	CopiedUsages map[types.UID]lifecycle.Usage
-	// CopiedMatches say since when rules match the objects of a snapshot; nil in any other engine.
-	CopiedMatches map[memory.MatchKey]time.Time
+	// rulesKnown says that all policies were known before the present event. matchPeriods is the last lifecycle.MatchPeriod.
+	rulesKnown   bool
+	matchPeriods lifecycle.MatchPeriod
 }
 
 // New returns the knowledge of an empty memory.

@@ -33,6 +33,7 @@ func (k *Knowledge) RemoveMarks(name types.NamespacedName) {
 // MarksListed ends a list of all stored marks, which were passed to SetMarks. All others are gone. No marks need to be stored before the
 // first list.
 func (k *Knowledge) MarksListed(present sets.Set[types.NamespacedName]) {
+	first := !k.marksListed
 	k.marksListed = true
 	for _, ns := range k.Namespaces {
 		for name := range ns.Marks {
@@ -41,13 +42,17 @@ func (k *Knowledge) MarksListed(present sets.Set[types.NamespacedName]) {
 			}
 		}
 	}
-	k.Touched.Assessable = true
+	if k.Touched.Assessable = true; first {
+		k.inherit()
+	}
 }
 
 // MarksUnavailable says that the resource for stored marks is not installed, so that nothing waits for a list of them.
 func (k *Knowledge) MarksUnavailable() {
-	k.NoMarks = true
-	k.Touched.Assessable = true
+	if k.Touched.Assessable = true; !k.NoMarks {
+		k.NoMarks = true
+		k.inherit()
+	}
 }
 
 // marksKnown reports whether it is known what the stored marks say about the objects of a namespace. Until then, the objects may have been
@@ -88,7 +93,7 @@ func (k *Knowledge) TakeUnmarked() []string {
 // reports whether the marks are known: before everything is listed, stored marks may still be needed.
 //
 // The stored marks are the ones that SetMarks and RemoveMarks last reported. If these are out of date, so is their resource version.
-func (k *Knowledge) MarksToStore(namespace string) (out []*memory.Marks, known bool) {
+func (k *Knowledge) MarksToStore(namespace string, now time.Time) (out []*memory.Marks, known bool) {
 	ns := k.Namespaces[namespace]
 	switch {
 	case ns == nil:
@@ -104,7 +109,7 @@ func (k *Knowledge) MarksToStore(namespace string) (out []*memory.Marks, known b
 	var usesKnown, finishesKnown, matchesKnown, noticesKnown bool
 	w.unused, usesKnown = k.wantedUnused(ns)
 	w.finished, finishesKnown = k.wantedFinishMarks(ns)
-	w.matched, matchesKnown = k.wantedMatches(ns)
+	w.matched, matchesKnown = k.wantedMatches(ns, now)
 	w.announced, noticesKnown = sentNotices(ns), k.allListed(ns)
 	changed := w.changed(ns, func(m *memory.Marks) (map[types.UID]policy.Announcement, bool) {
 		return k.keptNotices(ns, m, w.announced, noticesKnown)
@@ -116,7 +121,7 @@ func (k *Knowledge) MarksToStore(namespace string) (out []*memory.Marks, known b
 type wantedMarks struct {
 	unused    map[types.UID]time.Time
 	finished  map[types.UID]memory.FinishMark
-	matched   map[memory.MatchKey]time.Time
+	matched   map[memory.MatchKey]memory.MatchMark
 	announced map[types.UID]policy.Announcement
 }
 
@@ -137,7 +142,7 @@ func (w *wantedMarks) changed(
 		var sameUses, sameFinishes, sameMatches, sameNotices bool
 		m.Unused, sameUses = keep(stored.Unused, w.unused, time.Time.Equal)
 		m.Finished, sameFinishes = keep(stored.Finished, w.finished, memory.FinishMark.Equal)
-		m.Matched, sameMatches = keep(stored.Matched, w.matched, time.Time.Equal)
+		m.Matched, sameMatches = keep(stored.Matched, w.matched, memory.MatchMark.Equal)
 		m.Announced, sameNotices = notices(stored)
 		if !sameUses || !sameFinishes || !sameMatches || !sameNotices || m.Len() == 0 {
 			changed = append(changed, m)
@@ -207,7 +212,7 @@ func (w *wantedMarks) add(ns *memory.Namespace, changed []*memory.Marks) []*memo
 		m := &memory.Marks{
 			NamespacedName: types.NamespacedName{Namespace: ns.Name, Name: name},
 			Unused:         map[types.UID]time.Time{}, Finished: map[types.UID]memory.FinishMark{},
-			Matched: map[memory.MatchKey]time.Time{}, Announced: map[types.UID]policy.Announcement{},
+			Matched: map[memory.MatchKey]memory.MatchMark{}, Announced: map[types.UID]policy.Announcement{},
 		}
 		switch stored := ns.Marks[name]; {
 		case i >= 0:

@@ -4,43 +4,109 @@
 package knowledge
 
 import (
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
-// maxMatchMarks is how many marks of rules with after: Matched are stored for a namespace. The times of more objects start again when
-// Winnow restarts.
-const maxMatchMarks = 10 * MaxMarks
+// A rule with after: Matched counts from when this process has seen it begin to match. Only at its start may the process inherit an earlier
+// time from the stored marks: for the first state that it knows of an object, and for a rule that has applied from the start. Wherever it
+// is not certain that the rule has matched without interruption, the time starts anew, because later is safe.
 
-// StoredMatch returns since when a rule matches an object according to the stored marks; zero if they do not have it. Like Mark, it makes no
-// object due too early, whoever wrote the mark.
-func (k *Knowledge) StoredMatch(rec *memory.Record, rule lifecycle.MatchID, now time.Time) time.Time {
-	key := memory.MatchKey{UID: rec.UID(), Rule: rule}
-	since := k.CopiedMatches[key]
-	for _, m := range rec.NS.Marks {
-		if at := m.Matched[key]; at.After(since) {
-			since = at
+const (
+	// maxMatchMarks is how many marks of rules with after: Matched are stored for a namespace. The times of more objects start again when
+	// Winnow restarts.
+	maxMatchMarks = 10 * MaxMarks
+	// youngMatch is how long a match must have lasted before it is stored, so that objects that match only for a moment cost no writes.
+	youngMatch = time.Minute
+)
+
+// inherit takes over the stored matches, when the marks are first listed. Objects that have changed meanwhile inherit nothing.
+func (k *Knowledge) inherit() {
+	for _, ns := range k.Namespaces {
+		changed := ns.Inherited
+		ns.Inherited = nil
+		for _, m := range ns.Marks {
+			for key, mark := range m.Matched {
+				if _, has := changed[key.UID]; !has {
+					ns.Inherit(key, mark)
+				}
+			}
+		}
+		if len(ns.MatchIDs) > 0 {
+			k.TouchNamespaces([]*memory.Namespace{ns})
 		}
 	}
-	if since.IsZero() {
-		return since
-	}
-	return believable(since, rec.Created(), now)
 }
 
-// BeginMatch returns since when a rule matches a record that it did not match before, as far as this process knows. If this process has seen
-// that the rule did not match, the time begins now. Otherwise another replica, or this one before it started, may know an earlier time.
-func (k *Knowledge) BeginMatch(rec *memory.Record, m lifecycle.Matched, now time.Time) lifecycle.Matched {
+// Disinherit is called when an object is gone, or has changed: this process has missed something of the rules that have not judged it yet.
+func (k *Knowledge) Disinherit(rec *memory.Record) {
 	ns := rec.NS
-	counted := !k.Touched.Counting.Has(ns) || !ns.NewMatchIDs.Has(m.Rule)
-	m.Since, m.Seen = now.Round(0).UTC(), rec.Settled() && counted && !rec.Matching().Unknown
-	if at := k.StoredMatch(rec, m.Rule, now); !m.Seen && !at.IsZero() {
-		m.Since = at
+	switch {
+	case !k.marksListed && !k.NoMarks:
+		if ns.Inherited == nil {
+			ns.Inherited = map[types.UID]map[lifecycle.MatchID]memory.MatchMark{}
+		}
+		ns.Inherited[rec.UID()] = nil
+	case ns.Inherited[rec.UID()] != nil:
+		delete(ns.Inherited, rec.UID())
+		k.MarksChanged(ns)
+	}
+}
+
+// Supersede is called before a newer state replaces the state of a record. What was not known of the former state never will be, so the
+// rules start anew.
+func (k *Knowledge) Supersede(rec *memory.Record) {
+	k.Disinherit(rec)
+	m := rec.Matching()
+	switch ns := rec.NS; {
+	case rec.Flags.Has(memory.MustCount), len(ns.Changes) > 0 && k.Touched.Counting.Has(ns) && int(rec.Position) < ns.Uncounted:
+		k.SetMatching(rec, &memory.Matching{}) // The present rules have not judged the former state.
+	case len(m.Unknown) > 0:
+		k.SetMatching(rec, m.Known())
+	}
+}
+
+// BeginMatch returns since when a rule matches that did not match before, as far as this process knows; zero until that can be noted.
+func (k *Knowledge) BeginMatch(rec *memory.Record, m lifecycle.Matched, now time.Time) lifecycle.Matched {
+	if m.Since.IsZero() {
+		mark, inherits := rec.NS.Inherited[rec.UID()][m.Rule]
+		switch {
+		case inherits && m.Period == 0:
+			m.Since, m.ByChange = k.believable(mark.Since, rec, now), mark.ByChange
+		case (k.marksListed || k.NoMarks) && k.Fresh.ClockDoubt() == "":
+			m.Since = k.believable(now, rec, now)
+		}
 	}
 	return m
+}
+
+// believable is believable for times since when rules match. While clocks are in doubt, now says nothing about what is in the future.
+func (k *Knowledge) believable(at time.Time, rec *memory.Record, now time.Time) time.Time {
+	if k.Fresh.ClockDoubt() != "" && at.After(now) {
+		now = at
+	}
+	return believable(at.Round(0).UTC(), rec.Created(), now.Round(0).UTC())
+}
+
+// JudgeMatches stores which rules match a record. What it has inherited of rules that have judged it does not count any more.
+func (k *Knowledge) JudgeMatches(rec *memory.Record, m *memory.Matching) {
+	k.SetMatching(rec, m)
+	ns := rec.NS
+	inherited := ns.Inherited[rec.UID()]
+	for rule := range inherited {
+		if _, applies := ns.MatchIDs[rule]; applies && !slices.Contains(m.Unknown, rule) {
+			delete(inherited, rule)
+			k.MarksChanged(ns)
+		}
+	}
+	if inherited != nil && len(inherited) == 0 {
+		delete(ns.Inherited, rec.UID())
+	}
 }
 
 // SetMatching sets since when rules match a record.
@@ -51,21 +117,23 @@ func (k *Knowledge) SetMatching(rec *memory.Record, m *memory.Matching) {
 	}
 }
 
-// AdoptMatches counts records from the times of new stored marks. Of what this process has seen begin, only a later time counts.
-func (k *Knowledge) AdoptMatches(ns *memory.Namespace, marks map[memory.MatchKey]time.Time, now time.Time) {
-	for key := range marks {
+// AdoptMatches counts records from the times of new stored marks, if these are later: the replica that stored them may have seen a match
+// end that this one has not.
+func (k *Knowledge) AdoptMatches(ns *memory.Namespace, marks map[memory.MatchKey]memory.MatchMark, now time.Time) {
+	for key, mark := range marks {
 		rec := k.Records.Get(key.UID)
 		if rec == nil || rec.NS != ns {
 			continue
 		}
-		m, at := &memory.Matching{Unknown: rec.Matching().Unknown}, k.StoredMatch(rec, key.Rule, now)
-		for _, r := range rec.Matching().Rules {
-			if r.Rule == key.Rule && (!r.Seen || at.After(r.Since)) {
-				r.Since = at
+		before := rec.Matching()
+		m := &memory.Matching{Rules: slices.Clone(before.Rules), Unknown: before.Unknown}
+		for i := range m.Rules {
+			r := &m.Rules[i]
+			if at := k.believable(mark.Since, rec, now); r.Rule == key.Rule && !r.Since.IsZero() && at.After(r.Since) {
+				r.Since, r.ByChange = at, r.ByChange || mark.ByChange
 			}
-			m.Rules = append(m.Rules, r)
 		}
-		if !rec.Matching().Equal(m) {
+		if !before.Equal(m) {
 			k.SetMatching(rec, m)
 			k.Touch(rec)
 		}
@@ -82,39 +150,69 @@ func marksMatches(ns *memory.Namespace) bool {
 	return len(ns.Matching) > 0
 }
 
-// wantedMatches returns the marks of a namespace about rules with after: Matched, and reports whether it is known which rules match. Until
-// it is, other stored marks stay.
-func (k *Knowledge) wantedMatches(ns *memory.Namespace) (out map[memory.MatchKey]time.Time, known bool) {
-	out, known = map[memory.MatchKey]time.Time{}, k.allListed(ns) && k.policiesKnown() && !k.Unsettled(ns)
+// wantedMatches returns the marks of a namespace about rules with after: Matched. It reports false if more of them must be stored soon,
+// even if nothing happens. Objects that are stored come first, so that the others do not take their places.
+func (k *Knowledge) wantedMatches(ns *memory.Namespace, now time.Time) (out map[memory.MatchKey]memory.MatchMark, known bool) {
+	out, known = map[memory.MatchKey]memory.MatchMark{}, true
+	allListed := k.allListed(ns) && k.policiesKnown() && !k.Unsettled(ns)
+	add := func(uid types.UID, rule lifecycle.MatchID) {
+		if len(out) >= maxMatchMarks {
+			return
+		}
+		mark, young := k.matchMark(ns, uid, rule, now, allListed)
+		if known = known && !young; !young && !mark.Since.IsZero() {
+			out[memory.MatchKey{UID: uid, Rule: rule}] = mark
+		}
+	}
 	for _, m := range ns.Marks {
-		for key, stored := range m.Matched {
-			rec := k.Records.Get(key.UID)
-			here := rec != nil && rec.NS == ns
-			if here {
-				if r, matches := rec.Matching().Since(key.Rule); matches {
-					out[key] = r.Since
-					continue
-				}
-			}
-			if !known || here && rec.Matching().Unknown {
-				if stored.After(out[key]) {
-					out[key] = stored
-				}
-			}
+		for key := range m.Matched {
+			add(key.UID, key.Rule)
 		}
 	}
 	for rec, m := range ns.Matching {
-		for _, r := range m.Rules {
-			if len(out) >= maxMatchMarks {
-				return out, known
-			}
-			out[memory.MatchKey{UID: rec.UID(), Rule: r.Rule}] = r.Since
+		for i := range m.Rules {
+			add(rec.UID(), m.Rules[i].Rule)
+		}
+	}
+	for uid, rules := range ns.Inherited {
+		for rule := range rules {
+			add(uid, rule)
 		}
 	}
 	return out, known
 }
 
+// matchMark returns the mark to store for a rule and an object; zero if there must be none. young says that the match must last longer
+// first.
+func (k *Knowledge) matchMark(
+	ns *memory.Namespace, uid types.UID, rule lifecycle.MatchID, now time.Time, allListed bool,
+) (mark memory.MatchMark, young bool) {
+	rec := k.Records.Get(uid)
+	here := rec != nil && rec.NS == ns
+	if here {
+		if r, matches := rec.Matching().Of(rule); matches && !r.Since.IsZero() {
+			return memory.MatchMark{Since: r.Since, ByChange: r.ByChange}, !r.ByChange && now.Before(r.Since.Add(youngMatch))
+		}
+	}
+	period, applies := ns.MatchIDs[rule]
+	if mayMatch := applies && period == 0 || !applies && !k.policiesKnown(); !mayMatch || !here && allListed {
+		return memory.MatchMark{}, false
+	}
+	return ns.Inherited[uid][rule], false
+}
+
 // policiesKnown reports whether all policies are known, and which namespaces they select.
-func (k *Knowledge) policiesKnown() bool {
-	return k.Fresh.Listed(freshness.Policies) && k.Fresh.Listed(freshness.ClusterPolicies) && k.Fresh.Listed(freshness.Namespaces)
+func (k *Knowledge) policiesKnown() bool { return k.Fresh.AllListed() }
+
+// NotePolicies notes when an event ends whether all policies are known, so that a rule that is new to a namespace is new to all.
+func (k *Knowledge) NotePolicies() { k.rulesKnown = k.policiesKnown() }
+
+// PeriodOf returns the period in which a rule applies in a namespace: the same as before if it has applied without interruption.
+func (k *Knowledge) PeriodOf(ns *memory.Namespace, rule lifecycle.MatchID) lifecycle.MatchPeriod {
+	period, applied := ns.MatchIDs[rule]
+	if !applied && k.rulesKnown {
+		k.matchPeriods++
+		return k.matchPeriods
+	}
+	return period
 }

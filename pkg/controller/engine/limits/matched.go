@@ -4,6 +4,7 @@
 package limits
 
 import (
+	"slices"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
@@ -39,32 +40,62 @@ func (l *Limits) Match(rec *memory.Record) {
 // noteMatching notes since when rules with after: Matched match a record. A rule matches if it decides in its policy, so an earlier rule of
 // the same policy, or a policy of the namespace before a cluster policy, ends the time.
 func (l *Limits) noteMatching(rec *memory.Record, now time.Time) {
-	former := rec.Matching()
-	if len(rec.NS.MatchIDs) == 0 && len(former.Rules) == 0 && !former.Unknown {
+	former, ns := rec.Matching(), rec.NS
+	if len(ns.MatchIDs) == 0 && len(former.Rules)+len(former.Unknown) == 0 {
 		return
 	}
 	l.Match(rec)
-	var next memory.Matching
-	for _, matches := range [][]policy.Match{l.Asked.Matches.Enforced, l.Asked.Matches.Previews} {
-		for i := range matches {
-			m := &matches[i]
-			if m.Unevaluated() {
-				next.Unknown, next.Rules = true, append(next.Rules, former.Of(m.Policy.UID)...)
-				continue
-			}
-			id, ok := m.MatchID()
-			if !ok {
-				continue
-			}
-			r, matched := former.Since(id)
-			if !matched {
-				r = l.BeginMatch(rec, lifecycle.Matched{Policy: m.Policy.UID, Rule: id}, now)
-			}
+	next := memory.Matching{Unknown: l.unjudged(ns)}
+	for i := range former.Rules {
+		if r := former.Rules[i]; slices.Contains(next.Unknown, r.Rule) && goesOn(ns, r) {
 			next.Rules = append(next.Rules, r)
 		}
 	}
-	l.SetMatching(rec, &next)
+	for _, matches := range [][]policy.Match{l.Asked.Matches.Enforced, l.Asked.Matches.Previews} {
+		for i := range matches {
+			id, matched := matches[i].MatchID()
+			if !matched {
+				continue
+			}
+			r, before := former.Of(id)
+			if !before || !goesOn(ns, r) {
+				r = lifecycle.Matched{Rule: id, Period: ns.MatchIDs[id], ByChange: ns.Changes.MayMakeDue()}
+			}
+			next.Rules = append(next.Rules, l.BeginMatch(rec, r, now))
+		}
+	}
+	l.JudgeMatches(rec, &next)
 	l.Asked.fact.Matched = next.Rules
+}
+
+// goesOn reports whether a rule has applied without interruption since it began to match.
+func goesOn(ns *memory.Namespace, r lifecycle.Matched) bool {
+	period, applies := ns.MatchIDs[r.Rule]
+	return applies && period == r.Period
+}
+
+// unjudged returns the rules with after: Matched of which it is not known whether they match the matched record, because match conditions
+// have not been evaluated. Which cluster policies apply depends on the policies of the namespace.
+func (l *Limits) unjudged(ns *memory.Namespace) []lifecycle.MatchID {
+	var out []lifecycle.MatchID
+	enforced := l.Asked.Matches.Enforced
+	known := len(enforced) == 0 || enforced[0].Policy.Cluster != nil
+	for _, matches := range [][]policy.Match{enforced, l.Asked.Matches.Previews} {
+		for i := range matches {
+			if matches[i].Unevaluated() {
+				out = append(out, matches[i].Policy.MatchIDs()...)
+			}
+		}
+	}
+	for i := range enforced {
+		known = known || !enforced[i].Unevaluated()
+	}
+	if !known {
+		for _, p := range slices.Concat(ns.ClusterEnforcing, ns.ClusterPreviews) {
+			out = append(out, p.MatchIDs()...)
+		}
+	}
+	return out
 }
 
 // Object returns what policies must know about the matched record.

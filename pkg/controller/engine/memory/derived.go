@@ -28,8 +28,8 @@ type Derived struct {
 	ConditionCount                    int           // the match conditions of all policies
 	// Unused are the resources that rules with after: Unused apply to.
 	Unused sets.Set[string]
-	// MatchIDs are the rules with after: Matched. NewMatchIDs are those of them that the objects are counted by for the first time.
-	MatchIDs, NewMatchIDs sets.Set[lifecycle.MatchID]
+	// MatchIDs are the rules with after: Matched.
+	MatchIDs map[lifecycle.MatchID]lifecycle.MatchPeriod
 	// SuspendedBy is the name of the first cluster policy with suspendAll; empty if there is none.
 	SuspendedBy string
 	// Unreadable is the first policy that cannot be read; nil if there is none.

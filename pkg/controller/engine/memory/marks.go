@@ -22,7 +22,7 @@ type Marks struct {
 	ResourceVersion string
 	Unused          map[types.UID]time.Time
 	Finished        map[types.UID]FinishMark
-	Matched         map[MatchKey]time.Time
+	Matched         map[MatchKey]MatchMark
 	Announced       map[types.UID]policy.Announcement
 	// Forgotten are the objects in Announced whose notice does not count any more, because they needed none for a while, or were due later
 	// than it says. It is not stored: this replica remembers it until the notice is gone from the storage.

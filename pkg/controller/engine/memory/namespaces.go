@@ -78,6 +78,9 @@ type Namespace struct {
 	FirstSeen sets.Set[*Record]
 	// Matching says since when rules with after: Matched match the records, as far as any does.
 	Matching map[*Record]*Matching
+	// Inherited has the stored matches that other replicas have noted, and that may count here: of objects and rules that this replica has not
+	// judged yet. Before the marks are listed, it has the objects that will inherit nothing.
+	Inherited map[types.UID]map[lifecycle.MatchID]MatchMark
 	// ToAnnounce are the records whose notice must be given now. Sent are the notices that this replica has given, and whose storage the
 	// watch has not reported yet.
 	ToAnnounce sets.Set[*Record]

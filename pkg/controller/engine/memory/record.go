@@ -99,7 +99,9 @@ type LimitState struct {
 type Extra struct {
 	Previews   []Preview
 	queueIndex int // see QueueIndex
-	InFlight   *deletion.Order
+	// CandidateSince orders queued records; see policy.Effective.CandidateSince.
+	CandidateSince time.Time
+	InFlight       *deletion.Order
 	// Accepted is the order whose delete was accepted. NotFound is set if the API server did not find the object. Either way no further
 	// delete is sent.
 	Accepted *deletion.Order
@@ -215,25 +217,17 @@ func (rec *Record) QueueIndex() int {
 // SetQueueIndex implements turns.Entry.
 func (rec *Record) SetQueueIndex(i int) { rec.EnsureExtra().queueIndex = i }
 
-// Before implements turns.Entry: objects that their annotations keep are last, and otherwise the objects that finished first are first.
-// What has not finished counts from its creation.
+// Before implements turns.Entry: objects that their annotations keep are last, and otherwise the objects are first that have been
+// candidates for the longest time.
 func (rec *Record) Before(other *Record) bool {
 	if kept := rec.KeptByAnnotation(); kept != other.KeptByAnnotation() {
 		return !kept
 	}
-	x, y := rec.endedAt().UnixMicro(), other.endedAt().UnixMicro() // As pools compare them.
+	x, y := rec.Extra.CandidateSince.UnixMicro(), other.Extra.CandidateSince.UnixMicro() // As pools compare them.
 	if x != y {
 		return x < y
 	}
 	return rec.UID() > other.UID() // The reverse of the rank in pools, so that the last in rank is deleted first.
-}
-
-// endedAt is when the object finished or, if it has not, was created.
-func (rec *Record) endedAt() time.Time {
-	if at := rec.FinishedAt(); !at.IsZero() {
-		return at
-	}
-	return rec.Created()
 }
 
 // EnsureExtra returns the Extra of the record, and creates it if there is none.

@@ -19,7 +19,7 @@ import (
 func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 	d := memory.Derived{
 		PolicyUIDs: sets.New[types.UID](), Unused: sets.New[string](),
-		MatchIDs: sets.New[lifecycle.MatchID](),
+		MatchIDs: map[lifecycle.MatchID]lifecycle.MatchPeriod{},
 	}
 	resources := sets.New[string]()
 	for _, ps := range ns.Policies {
@@ -50,9 +50,8 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 		ns.FormerWindows = nil
 	}
 	ns.AddFormerWindows()
-	d.NewMatchIDs = d.MatchIDs.Difference(ns.MatchIDs)
-	if s.Touched.Counting.Has(ns) { // The objects have not been counted by all of the former ones yet.
-		d.NewMatchIDs = d.NewMatchIDs.Union(ns.NewMatchIDs)
+	for rule := range d.MatchIDs {
+		d.MatchIDs[rule] = s.PeriodOf(ns, rule)
 	}
 	formerUnused := ns.Unused
 	ns.Derived = d
@@ -99,7 +98,9 @@ func addPolicy(d *memory.Derived,
 	d.ConditionCount += ps.Compiled.NumberOfConditions()
 	resources.Insert(ps.Compiled.Resources(t.Finishing)...)
 	d.Unused.Insert(ps.Compiled.UnusedResources()...)
-	d.MatchIDs.Insert(ps.Compiled.MatchIDs()...)
+	for _, rule := range ps.Compiled.MatchIDs() {
+		d.MatchIDs[rule] = 0 // See PeriodOf.
+	}
 	if len(ps.Compiled.QuotaResources(t.Finishing)) > 0 {
 		resources.Insert(kinds.ResourceQuotas)
 	}

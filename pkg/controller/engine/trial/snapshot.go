@@ -73,7 +73,6 @@ func New(e *engine.Engine, change Proposal, maxFacts int, spent func(work int) b
 		s.needPolicy(change)
 	}
 	s.Engine.Table, s.Engine.CopiedUsages = e.Table, map[types.UID]lifecycle.Usage{}
-	s.Engine.CopiedMatches = map[memory.MatchKey]time.Time{}
 	s.Engine.Fresh, s.Engine.Writes, s.Engine.LastRun = e.Fresh.WhatIsListed(), e.Writes, e.LastRun
 	s.Engine.NoMarks = true // The copied times include the marks, and no more marks follow.
 	for uid, w := range e.Recent {
@@ -140,7 +139,10 @@ func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.T
 	s.copyClearance(rec, holds)
 	copyUsage(s.from, rec, s.Engine.CopiedUsages, now)
 	for _, r := range rec.Matching().Rules {
-		s.Engine.CopiedMatches[memory.MatchKey{UID: rec.UID(), Rule: r.Rule}] = r.Since
+		if !r.Since.IsZero() {
+			mark := memory.MatchMark{Since: r.Since, ByChange: r.ByChange}
+			s.Engine.Namespace(rec.NS.Name).Inherit(memory.MatchKey{UID: rec.UID(), Rule: r.Rule}, mark)
+		}
 	}
 	if rec.Flags.Has(memory.Recreated) {
 		s.Engine.SetReturned(&k)

@@ -4,6 +4,7 @@
 package model
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -180,7 +181,9 @@ func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 	} else {
 		m = later(m, moment{at: c.endedAt(f)})
 	}
-	marked := f.FirstSeen != nil || oneOf(countsFrom(c.matches[f.UID]), gc.AfterMatched, gc.AfterUnused)
+	marked := f.FirstSeen != nil || slices.ContainsFunc(c.matches[f.UID], func(v match) bool {
+		return oneOf(v.after, gc.AfterMatched, gc.AfterUnused)
+	})
 	if marked && !m.never && m.at.After(c.sinceWhen(f)) && m.at.After(f.FinishedAt) { // Rounded up.
 		m.at = m.at.Add(time.Second - 1).Truncate(time.Second)
 	}

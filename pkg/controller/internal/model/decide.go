@@ -76,6 +76,8 @@ func (c *recomputation) decideAnytime(f *lifecycle.Fact) verdict {
 		return say(Await, "Terminating", time.Time{})
 	case f.Failed != "", c.conditionFailed(f):
 		return say(Hold, "ExpressionError", time.Time{})
+	case c.unnoted(f):
+		return say(Hold, "FinishTimeUnknown", time.Time{})
 	case len(c.matches[f.UID]) == 0 && !overCeiling:
 		return say(Keep, "UnderCeiling", time.Time{})
 	case s.never:
@@ -182,7 +184,7 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 	switch {
 	case c.conditionFailed(f):
 		return "ExpressionError"
-	case f.Doubt != "":
+	case f.Doubt != "", c.unnoted(f):
 		return "FinishTimeUnknown"
 	case c.usageUnknown(f):
 		return "ReferrersUnknown"

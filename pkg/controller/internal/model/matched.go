@@ -65,6 +65,14 @@ func (w *World) RulesThatMatch(f *lifecycle.Fact) []string {
 	return out
 }
 
+// unnoted reports whether it is not noted since when a rule with after: Matched matches that matches now.
+func (c *recomputation) unnoted(f *lifecycle.Fact) bool {
+	return slices.ContainsFunc(c.matches[f.UID], func(v match) bool {
+		at, known := c.Matched[f.UID][v.identity]
+		return v.identity != "" && known && at.IsZero()
+	})
+}
+
 // matchedSince returns since when a rule matches an object: since now if nothing is known.
 func (w *World) matchedSince(f *lifecycle.Fact, identity string) time.Time {
 	if at, ok := w.Matched[f.UID][identity]; ok {

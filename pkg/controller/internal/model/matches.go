@@ -235,8 +235,19 @@ func (c *recomputation) runs(f *lifecycle.Fact) bool {
 	return f.Finishes && !f.Finished && !(taken && f.Controller == nil)
 }
 
-// sinceWhen is the time from which durations count that do not belong to one rule.
+// sinceWhen is the time from which durations count that do not belong to one rule: the last time that any match counts from.
 func (c *recomputation) sinceWhen(f *lifecycle.Fact) time.Time {
+	out := c.sinceTrigger(f)
+	for _, v := range c.matches[f.UID] {
+		if at := c.countsFrom(v, f); v.after == gc.AfterMatched && !out.IsZero() && at.After(out) {
+			out = at
+		}
+	}
+	return out
+}
+
+// sinceTrigger is the last time that a match counts from which has the trigger that countsFrom returns.
+func (c *recomputation) sinceTrigger(f *lifecycle.Fact) time.Time {
 	switch countsFrom(c.matches[f.UID]) {
 	case gc.AfterCreated:
 		return c.notBeforeOwner(f, f.Created)

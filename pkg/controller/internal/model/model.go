@@ -120,8 +120,8 @@ func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 	return out
 }
 
-// DeletionOrder returns the objects of a namespace with the action Delete or SetDeadline, in the order of c.rank by finish time, or by
-// creation if they have not finished.
+// DeletionOrder returns the objects of a namespace with the action Delete or SetDeadline, in the order of c.rank by the time from which the
+// rule counts that decides, or by creation if that time has not come.
 func (w *World) DeletionOrder(namespace string) []types.UID {
 	c := w.recomputation(PolicyRef{})
 	var due []*lifecycle.Fact
@@ -131,7 +131,7 @@ func (w *World) DeletionOrder(namespace string) []types.UID {
 		}
 	}
 	slices.SortFunc(due, func(a, b *lifecycle.Fact) int {
-		return c.rank(a, b, finishedOrCreated)
+		return c.rank(a, b, c.candidateSince)
 	})
 	out := []types.UID{}
 	for _, f := range due {
@@ -140,9 +140,15 @@ func (w *World) DeletionOrder(namespace string) []types.UID {
 	return out
 }
 
-func finishedOrCreated(f *lifecycle.Fact) time.Time {
-	if f.FinishedAt.IsZero() {
+func (c *recomputation) candidateSince(f *lifecycle.Fact) time.Time {
+	at, by := c.endedAt(f), c.decide(f).By
+	for _, v := range c.matches[f.UID] {
+		if by == v.policy.String()+" "+v.rule {
+			at = c.countsFrom(v, f)
+		}
+	}
+	if at.IsZero() {
 		return f.Created
 	}
-	return f.FinishedAt
+	return at
 }

@@ -61,7 +61,7 @@ type Fact struct {
 
 	// Usage is not part of the object, so it is set when policies are asked.
 	Usage Usage
-	// Matched says since when rules match the object that count from that. It is not part of the object either.
+	// Matched says since when rules with after: Matched match the object. It is not part of the object either.
 	Matched []Matched
 
 	// Conditions are the results of match conditions for this state of the object.

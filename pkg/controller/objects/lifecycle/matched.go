@@ -3,22 +3,23 @@
 
 package lifecycle
 
-import (
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-)
+import "time"
 
 // MatchID identifies a rule with after: Matched, its policy, and what decides which objects the rule matches.
 type MatchID uint64
 
+// MatchPeriod is a period in which a rule applies in a namespace without interruption. It is zero if the rule already applied when Winnow
+// had first listed the policies.
+type MatchPeriod uint32
+
 // Matched says since when a rule with after: Matched matches an object.
 type Matched struct {
-	Policy types.UID
 	Rule   MatchID
-	Since  time.Time
-	// Seen is set if this process has seen that the rule did not match the object before, so that no earlier time can be true.
-	Seen bool
+	Period MatchPeriod
+	// Since is zero until it can be noted.
+	Since time.Time
+	// ByChange is set if the match began with a change by people that is still to be assessed.
+	ByChange bool
 }
 
 // MatchedSince returns since when a rule matches the object; zero if that is not known.

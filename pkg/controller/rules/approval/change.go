@@ -30,6 +30,9 @@ type Change struct {
 	// Unseen says that no controller ran when the change was made. Only objects that were due while the previous controller still ran are
 	// attributed to the change.
 	Unseen bool
+	// Matches says that the change was made before, and that objects which began to match a rule by it have become due now. No other objects
+	// are attributed to it.
+	Matches bool
 	// Write is the number of the first policy state that may approve the change. Somebody who approved an ID in an earlier state had not
 	// seen the change.
 	Write uint64
@@ -106,6 +109,16 @@ func (c Changes) join() Change {
 	sum := sha256.Sum256([]byte(strings.Join(sets.List(ids), "\n")))
 	out.ID = "together " + hex.EncodeToString(sum[:])
 	return out
+}
+
+// MayMakeDue reports whether any change may have made objects due that are not due by an earlier one; see Unseen and Matches.
+func (c Changes) MayMakeDue() bool {
+	return c.last(func(change Change) bool { return !change.Unseen && !change.Matches }) >= 0
+}
+
+// OnlyMatches reports whether there are changes, and Matches is set in all of them.
+func (c Changes) OnlyMatches() bool {
+	return len(c) > 0 && c.last(func(change Change) bool { return !change.Matches }) < 0
 }
 
 // Shown returns the change that messages name: the last change that is not unseen, or else an unseen one.

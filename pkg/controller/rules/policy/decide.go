@@ -249,7 +249,7 @@ func (e *Effective) adjust(limits Limits, now time.Time, t *trace) (Resolution, 
 // wholeSecond rounds a time up if it counts from a mark, so that no object is deleted before the time that people see. A policy without
 // delay makes objects due at once: otherwise they would become due because time passes, and no hold would apply.
 func (e *Effective) wholeSecond(a answer) answer {
-	if marked := e.FirstSeen != nil || e.trigger.marked; marked && !a.never && a.at.After(e.since()) && a.at.After(e.FinishedAt) {
+	if marked := e.FirstSeen != nil || e.marked; marked && !a.never && a.at.After(e.since()) && a.at.After(e.FinishedAt) {
 		a.at = gc.WholeSecond(a.at)
 	}
 	return a

@@ -206,11 +206,15 @@ func (t *trace) addAnnotation(from, to answer) {
 
 // Since returns the event from which the TTL is counted, and when it happened; zero if it has not happened yet.
 func (e *Effective) Since() (gc.After, time.Time) {
-	return e.trigger.After, e.since()
+	t, at := e.last()
+	return t.After, at
 }
 
 // SinceNote says where the time of Since comes from, if the object does not say it; empty if there is nothing to say.
-func (e *Effective) SinceNote() string { return e.trigger.note(e.Fact) }
+func (e *Effective) SinceNote() string {
+	t, _ := e.last()
+	return t.note(e.Fact)
+}
 
 // EffectiveTTL returns how long the object is kept if no limit by count applies; empty if that is not known. matches are the matches that
 // the Effective combines.
@@ -288,5 +292,6 @@ func (e *Effective) whyOutside() string {
 	case e.annotations.ttl != nil || !e.annotations.keepUntil.IsZero():
 		return "its annotations keep it longer than " + out.title() + " may"
 	}
-	return fmt.Sprintf("it counts from its %s, which is in the future: %s", e.trigger.Event, e.since().UTC().Format(time.RFC3339))
+	t, at := e.last()
+	return fmt.Sprintf("it counts from its %s, which is in the future: %s", t.Event, at.UTC().Format(time.RFC3339))
 }

@@ -14,7 +14,7 @@ import (
 func (e *Effective) excluded() Reason { return cmp.Or(e.trigger.excluded(e.Fact), e.leftToOwner()) }
 
 // failed returns why it is not known which rule decides, or whether the object has finished; zero if both are known.
-func (e *Effective) failed() cause { return cmp.Or(e.expressionFailed(), e.doubt) }
+func (e *Effective) failed() cause { return cmp.Or(e.expressionFailed(), e.doubt, e.unnoted) }
 
 // unclear returns why it is not known when the object is due; zero if it is known.
 func (e *Effective) unclear() cause { return cmp.Or(e.failed(), e.trigger.unclear(e.Fact)) }

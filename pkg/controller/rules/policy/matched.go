@@ -30,7 +30,7 @@ var afterMatched = trigger{
 
 // notNoted returns a cause if a rule counts from the match, and it is not noted since when it matches. No other rule may decide then.
 func (e *Effective) notNoted(r *Rule) cause {
-	if r.trigger != &afterMatched || !e.Object.since(r).IsZero() {
+	if r.trigger != &afterMatched || !e.MatchedSince(r.matchID).IsZero() {
 		return cause{}
 	}
 	return cause{ReasonFinishTimeUnknown, "Winnow has not noted yet since when its rule matches"}
@@ -50,9 +50,13 @@ func (r *Rule) identify(p types.UID) {
 	r.matchID = lifecycle.MatchID(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
+// MatchID returns the ID of the rule if it counts from the match; false otherwise.
+func (r *Rule) MatchID() (lifecycle.MatchID, bool) { return r.matchID, r.trigger == &afterMatched }
+
 // MatchID returns the ID of the rule if it counts from the match, and the object matches for certain; false otherwise.
 func (m *Match) MatchID() (lifecycle.MatchID, bool) {
-	return m.Rule.matchID, m.Rule.trigger == &afterMatched && m.doubt.reason == ""
+	id, ok := m.Rule.MatchID()
+	return id, ok && m.doubt.reason == ""
 }
 
 // Unevaluated reports whether it is not known yet whether the rule matches, because match conditions have not been evaluated.

@@ -34,6 +34,10 @@ type Effective struct {
 	// counts is the rule from whose time durations are counted that no rule sets: of the rules with the trigger, the one whose event happened
 	// last. It is nil if there are no matches.
 	counts *Rule
+	// matched is the last time when a rule with after: Matched began to match; zero if there is none. The other triggers happen to an object
+	// in a known order, but it may match long after it finished. marked is set if any match counts from a time that Winnow has noted.
+	matched time.Time
+	marked  bool
 	// latestWithoutQuotas is the latest answer if percentOfQuota limits nothing, and latestByTime if no limit by count does.
 	latestWithoutQuotas, latestByTime answer
 	// unlimited is set if a match keeps the object forever, and limits no number. outside is the first match that limits only the number and
@@ -43,8 +47,8 @@ type Effective struct {
 	// annotationTTL is the strictest mode of the matches.
 	annotationTTL gc.AnnotationTTLMode
 	annotations   annotations
-	// doubt is why it is not known which rule matches; zero if it is known.
-	doubt cause
+	// doubt is why it is not known which rule matches; zero if it is known. unnoted is why it is not known since when one does.
+	doubt, unnoted cause
 	// deadline is how long the object may run, and deadlineBy is the match that sets it; zero unless all matches set a deadline.
 	deadline   time.Duration
 	deadlineBy Resolution
@@ -99,9 +103,7 @@ func (e *Effective) add(m *Match) {
 	} else {
 		e.options.add(&m.Rule.options)
 	}
-	if e.doubt.reason == "" {
-		e.doubt = cmp.Or(m.doubt, e.notNoted(m.Rule))
-	}
+	e.doubt, e.unnoted = cmp.Or(e.doubt, m.doubt), cmp.Or(e.unnoted, e.notNoted(m.Rule))
 	e.addTime(m.Rule)
 	e.addDeadline(m, first)
 	e.addWait(m)
@@ -112,6 +114,10 @@ func (e *Effective) add(m *Match) {
 
 // addTime notes from when durations are counted that no rule sets.
 func (e *Effective) addTime(r *Rule) {
+	e.marked = e.marked || r.trigger.marked
+	if at := e.Object.since(r); r.trigger == &afterMatched && at.After(e.matched) {
+		e.matched = at
+	}
 	if r.trigger != e.trigger {
 		return
 	}
@@ -169,7 +175,19 @@ func (m *Match) answerByTime(o *Object) answer {
 }
 
 // since is the time from which the TTL of the annotation, minTTL and maxTTL are counted.
-func (e *Effective) since() time.Time { return e.trigger.since(e.Fact, e.counts, e.Owner.FinishedAt) }
+func (e *Effective) since() time.Time {
+	_, at := e.last()
+	return at
+}
+
+// last returns the trigger of the last event that a match counts from, and when it happened; zero if that is not known.
+func (e *Effective) last() (*trigger, time.Time) {
+	at := e.trigger.since(e.Fact, e.counts, e.Owner.FinishedAt)
+	if !at.IsZero() && e.matched.After(at) {
+		return &afterMatched, e.matched
+	}
+	return e.trigger, at
+}
 
 // since is the time from which the TTL of a rule is counted.
 func (o *Object) since(r *Rule) time.Time { return r.trigger.since(o.Fact, r, o.Owner.FinishedAt) }
@@ -183,6 +201,19 @@ func (e *Effective) Unevaluated() bool { return e.doubt.reason == ReasonUnobserv
 
 // RankedBy is the time by which the pool of a match ranks the object: the time from which its rule counts.
 func (m *Match) RankedBy(o *Object) time.Time { return o.since(m.Rule) }
+
+// CandidateSince is the time by which due objects are ordered: the time from which the rule of r counts, as in its pool. An object that runs
+// counts from its creation.
+func (e *Effective) CandidateSince(r Resolution) time.Time {
+	at := e.EndedAt()
+	if r.Rule != nil {
+		at = e.Object.since(r.Rule)
+	}
+	if at.IsZero() {
+		return e.Created
+	}
+	return at
+}
 
 // Counting is how limits count an object.
 type Counting struct {

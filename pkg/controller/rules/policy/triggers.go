@@ -30,8 +30,9 @@ type trigger struct {
 	marked bool
 }
 
-// triggers are in the order of what happens to an object: it is created, matches, becomes unused, and finishes. If the matches have several
-// triggers, the last one decides. Objects that can become unused never finish, so they are no candidates if the matches have both triggers.
+// triggers are in the order of what happens to an object: it is created, becomes unused, and finishes. It may begin to match at any time;
+// see Effective.last. If the matches have several triggers, the last one decides what excludes or holds the object. Objects that can
+// become unused never finish, so they are no candidates if the matches have both triggers.
 var triggers = []*trigger{&afterCreated, &afterMatched, &afterUnused, &afterFinished}
 
 // triggerOf returns the trigger of a valid value; empty is gc.AfterFinished.

@@ -96,7 +96,7 @@ func (o *fixture) TakeUnmarked() []string {
 }
 
 // MarksToStore implements Tracker.
-func (o *fixture) MarksToStore(namespace string) ([]*memory.Marks, bool) {
+func (o *fixture) MarksToStore(namespace string, _ time.Time) ([]*memory.Marks, bool) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
 	return o.wanted[namespace], !o.unknown.Has(namespace)

@@ -20,6 +20,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"metadata":[],"unused":{"u":"0000-01-01T00:00:00+01:00","v":"9999-12-31T23:59:59-01:00"},"finished":null}`))
 	f.Add([]byte(`{"unused":{},"notices":{"u":{"given":"2026-11-25T12:00:00.5Z","at":"2026-11-26T12:00:01Z"}}}`))
 	f.Add([]byte(`{"unused":{},"matched":{"u/00000000000000ff":"2026-11-25T12:00:00Z"}}`))
+	f.Add([]byte(`{"unused":{},"matched":{"u/00000000000000ff":"2026-11-25T12:00:00Z","u/00000000000000ff/change":"2026-11-26T12:00:00Z"}}`))
 	f.Add([]byte(`{"unused":{},"matched":{"u/0FF":"2026-11-25T12:00:00Z","/":"2026-11-25T12:00:00Z"}}`))
 	f.Add([]byte(`{"unused":["u"],"finished":{"u":1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

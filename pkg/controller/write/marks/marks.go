@@ -26,8 +26,8 @@ var Resource = schema.GroupVersionResource{Group: "internal.gc.winnow.dev", Vers
 
 const kind = "UsageMarks"
 
-// The fields have marks by the UIDs of objects, and fieldMatched by the UID and the ID of a rule. fieldUnused is always there, because versions of Winnow that know no other field require
-// it.
+// The fields have marks by the UIDs of objects, and fieldMatched by the UID and the ID of a rule. fieldUnused is always there, because
+// versions of Winnow that know no other field require it.
 const (
 	fieldUnused    = "unused"
 	fieldFinished  = "finished"
@@ -58,8 +58,8 @@ func encode(m *memory.Marks) *unstructured.Unstructured {
 	}
 	if len(m.Matched) > 0 {
 		matched := make(map[string]any, len(m.Matched))
-		for key, since := range m.Matched {
-			matched[encodeKey(key)] = encodeTime(since)
+		for key, mark := range m.Matched {
+			matched[encodeKey(matchKey{key, mark.ByChange})] = encodeTime(mark.Since)
 		}
 		object.Object[fieldMatched] = matched
 	}
@@ -102,9 +102,9 @@ func Decode(object *unstructured.Unstructured) (*memory.Marks, error) {
 			return out, err
 		}
 	}
-	var matched map[memory.MatchKey]time.Time
+	var matched map[memory.MatchKey]memory.MatchMark
 	if object.Object[fieldMatched] != nil {
-		if matched, err = decode(object, fieldMatched, decodeKey, decodeTime); err != nil {
+		if matched, err = decodeMatches(object); err != nil {
 			return out, err
 		}
 	}
@@ -140,18 +140,46 @@ func decode[K comparable, M any](
 
 func decodeUID(text string) (types.UID, bool) { return types.UID(text), true }
 
-// keySeparator stands in no UID and no ID.
-const keySeparator = "/"
+// matchKey is a key in fieldMatched. byChange says that the match began with a change that is still to be assessed.
+type matchKey struct {
+	memory.MatchKey
+	byChange bool
+}
 
-func encodeKey(key memory.MatchKey) string {
-	return fmt.Sprintf("%s%s%016x", key.UID, keySeparator, uint64(key.Rule))
+// keySeparator stands in no UID and no ID. byChange follows the ID if it is set.
+const (
+	keySeparator = "/"
+	byChange     = keySeparator + "change"
+)
+
+func encodeKey(key matchKey) string {
+	text := fmt.Sprintf("%s%s%016x", key.UID, keySeparator, uint64(key.Rule))
+	if key.byChange {
+		return text + byChange
+	}
+	return text
+}
+
+// decodeMatches returns the matches. If there are two for one key, which Winnow never writes, the one counts that keeps the object for
+// longer.
+func decodeMatches(object *unstructured.Unstructured) (map[memory.MatchKey]memory.MatchMark, error) {
+	stored, err := decode(object, fieldMatched, decodeKey, decodeTime)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[memory.MatchKey]memory.MatchMark, len(stored))
+	for key, since := range stored {
+		out[key.MatchKey] = out[key.MatchKey].Later(memory.MatchMark{Since: since, ByChange: key.byChange})
+	}
+	return out, nil
 }
 
 // decodeKey accepts only what encodeKey writes, so that no two keys are the same.
-func decodeKey(text string) (memory.MatchKey, bool) {
-	uid, id, _ := strings.Cut(text, keySeparator)
+func decodeKey(text string) (matchKey, bool) {
+	plain, changed := strings.CutSuffix(text, byChange)
+	uid, id, _ := strings.Cut(plain, keySeparator)
 	rule, err := strconv.ParseUint(id, 16, 64)
-	key := memory.MatchKey{UID: types.UID(uid), Rule: lifecycle.MatchID(rule)}
+	key := matchKey{memory.MatchKey{UID: types.UID(uid), Rule: lifecycle.MatchID(rule)}, changed}
 	return key, err == nil && encodeKey(key) == text
 }
 

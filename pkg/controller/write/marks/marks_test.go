@@ -78,10 +78,10 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("%d bytes: %v %s", len(body), err, cmp.Diff(finished, got))
 	}
 	matched := of("team-a", "marks-0", "7", 0)
-	matched.Matched = map[memory.MatchKey]time.Time{}
+	matched.Matched = map[memory.MatchKey]memory.MatchMark{}
 	for i := range knowledge.MaxMarks {
 		key := memory.MatchKey{UID: types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i/2)), Rule: math.MaxUint64 - lifecycle.MatchID(i)}
-		matched.Matched[key] = noon.Add(time.Duration(i)*time.Second + 123456789)
+		matched.Matched[key] = memory.MatchMark{Since: noon.Add(time.Duration(i)*time.Second + 123456789), ByChange: i%3 == 0}
 	}
 	body = encoded(t, matched)
 	if got, err := decoded(t, body); err != nil || !cmp.Equal(got, matched) || len(body) > 500_000 {
@@ -99,10 +99,13 @@ func TestRoundTrip(t *testing.T) {
 	}
 	local := of("team-a", "marks-0", "", 0)
 	local.Finished = map[types.UID]memory.FinishMark{"b": {Since: noon.Add(500_000_000), Version: 12}}
-	local.Matched = map[memory.MatchKey]time.Time{{UID: "c", Rule: 255}: noon}
+	local.Matched = map[memory.MatchKey]memory.MatchMark{
+		{UID: "c", Rule: 255}: {Since: noon}, {UID: "d", Rule: 1}: {Since: noon, ByChange: true},
+	}
 	local.Unused["a"] = noon.Add(123456789).In(time.FixedZone("", 3600))
 	want := `{"apiVersion":"internal.gc.winnow.dev/v1alpha1","finished":{"b":{"resourceVersion":"12","since":"2026-11-25T12:00:00.5Z"}},` +
-		`"kind":"UsageMarks","matched":{"c/00000000000000ff":"2026-11-25T12:00:00Z"},"metadata":{"name":"marks-0","namespace":"team-a"},` +
+		`"kind":"UsageMarks","matched":{"c/00000000000000ff":"2026-11-25T12:00:00Z","d/0000000000000001/change":"2026-11-25T12:00:00Z"},` +
+		`"metadata":{"name":"marks-0","namespace":"team-a"},` +
 		`"unused":{"a":"2026-11-25T12:00:00.123456789Z"}}`
 	if got := string(encoded(t, local)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -34,20 +34,21 @@ type Tracker interface {
 	// TakeUnmarked returns the namespaces for which other marks may have to be stored than are, since the last call.
 	TakeUnmarked() []string
 	// MarksToStore returns the marks of a namespace that differ from those that are stored, and reports whether they are known.
-	MarksToStore(namespace string) ([]*memory.Marks, bool)
+	MarksToStore(namespace string, now time.Time) ([]*memory.Marks, bool)
 }
 
 // Writer stores marks. It runs on the leader alone. A write that fails is tried again with the others.
 type Writer struct {
 	tracker Tracker
 	stored  *stored.Writer
+	clock   clock.PassiveClock
 	pending sets.Set[string] // namespaces for which marks may have to be stored
 	flushes int
 }
 
 // NewWriter returns a Writer, which Run starts.
 func NewWriter(t Tracker, client dynamic.Interface, c clock.PassiveClock) *Writer {
-	return &Writer{tracker: t, pending: sets.New[string](), stored: stored.NewWriter(stored.Config{
+	return &Writer{tracker: t, clock: c, pending: sets.New[string](), stored: stored.NewWriter(stored.Config{
 		Resource: Resource, Client: client, Clock: c, Budget: rate.NewLimiter(budget, most), Writes: metrics.UsageMarksWrites,
 		Failure: "Cannot store since when objects are unused or finished, or which notices were given",
 	})}
@@ -72,7 +73,7 @@ func (w *Writer) flush(ctx context.Context) {
 
 // flushNamespace reports whether the marks of a namespace are stored.
 func (w *Writer) flushNamespace(ctx context.Context, namespace string) bool {
-	marks, done := w.tracker.MarksToStore(namespace)
+	marks, done := w.tracker.MarksToStore(namespace, w.clock.Now())
 	if n := len(marks); n > turn {
 		first := w.flushes * turn % n
 		marks, done = slices.Concat(marks[first:], marks[:first])[:turn], false
