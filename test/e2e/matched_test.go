@@ -25,8 +25,8 @@ func matchedAfter(d v1alpha1.TTL) v1alpha1.CleanupPolicySpec {
 	}}}
 }
 
-// waitMatches waits until so many objects of a namespace have marks of rules that match them, and returns since when the last one does. Only
-// matches that begin with a change of a policy are stored at once.
+// waitMatches waits until so many objects of a namespace have marks of rules that match them, and returns since when the last one does.
+// Only matches that begin with a change of a policy are stored at once.
 func waitMatches(t *testing.T, ns string, want int) (last time.Time) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) string {

@@ -259,8 +259,8 @@ func TestFailedConditionEndsTheMatch(t *testing.T) {
 	w.matchedFor("a", 0)
 }
 
-// TestEndedMatchesAreForgotten: once a rule is seen not to match, or not to apply, an earlier mark says nothing any more, even if it is still
-// stored, and even if other objects cannot be listed.
+// TestEndedMatchesAreForgotten: once a rule is seen not to match, or not to apply, an earlier mark says nothing any more, even if it is
+// still stored, and even if other objects cannot be listed.
 func TestEndedMatchesAreForgotten(t *testing.T) {
 	pods := testbuilders.Rule("pods", "1h").For(gc.ResourcePods)
 	for name, c := range map[string]func(w *unusedWorld){

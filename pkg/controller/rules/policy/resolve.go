@@ -202,8 +202,8 @@ func (e *Effective) Unevaluated() bool { return e.doubt.reason == ReasonUnobserv
 // RankedBy is the time by which the pool of a match ranks the object: the time from which its rule counts.
 func (m *Match) RankedBy(o *Object) time.Time { return o.since(m.Rule) }
 
-// CandidateSince is the time by which due objects are ordered: the time from which the rule of r counts, as in its pool. An object that runs
-// counts from its creation.
+// CandidateSince is the time by which due objects are ordered: the time from which the rule of r counts, as in its pool. An object that
+// runs counts from its creation.
 func (e *Effective) CandidateSince(r Resolution) time.Time {
 	at := e.EndedAt()
 	if r.Rule != nil {
