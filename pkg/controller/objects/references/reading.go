@@ -23,6 +23,7 @@ type reading struct {
 type collection struct {
 	all                   map[Reference]struct{}
 	own                   string // the namespace of the object; All if it has none
+	of                    To     // what counts; references to all else are left out
 	anyName, anyNamespace bool
 }
 
@@ -31,7 +32,7 @@ type collection struct {
 const maxReferences = 50_000
 
 func (c *collection) add(to To, namespace, name string) {
-	if name == "" {
+	if to &= c.of; to == 0 || name == "" {
 		return
 	}
 	r := Reference{to, namespace, name}
@@ -50,7 +51,7 @@ func (c *collection) add(to To, namespace, name string) {
 func (c *collection) wider(r Reference) Reference {
 	named := r.Namespace == All && r.Name != All // in whichever namespace
 	if c.anyName && (!named || c.own == All) {
-		r.To, r.Name = both, All
+		r.To, r.Name = c.of, All
 	}
 	if c.anyNamespace || r.Namespace == All && r.Name == All {
 		r.Namespace = c.own

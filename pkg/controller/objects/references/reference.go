@@ -1,8 +1,9 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package references finds the ConfigMaps and Secrets that objects refer to, and counts these references. What it cannot read counts as a
-// reference to everything that the object may refer to, so that nothing is taken for unused in doubt. The package is pure.
+// Package references finds the ConfigMaps and Secrets that objects refer to, and counts these references. For reports, it finds more; see
+// Reported. What it cannot read counts as a reference to everything that the object may refer to, so that nothing is taken for unused in
+// doubt. The package is pure.
 package references
 
 import (
@@ -23,6 +24,15 @@ const (
 	ConfigMaps
 
 	both = Secrets | ConfigMaps
+)
+
+// These are for reports alone, see Reported. References to them have no Key.
+const (
+	PersistentVolumeClaims To = 4 << iota
+	ServiceAccounts
+	Services
+
+	reported = PersistentVolumeClaims | ServiceAccounts | Services
 )
 
 // All is the Namespace of a reference to objects in every namespace, and the Name of one to every object of a namespace.
@@ -85,25 +95,29 @@ func KeysOf(to To, namespace, name string) (named, unknown [4]Key) {
 type Reader struct {
 	fields [][]string
 	read   func(*reading) error
+	of     To // what it finds references to
 	self   To // what the objects themselves are; 0 if they are neither ConfigMaps nor Secrets
 }
 
 // Fields returns the paths of an object that are read, as expressions.Union returns them. A path through a list leads into its elements.
 func (r *Reader) Fields() [][]string { return r.fields }
 
+// To returns what the Reader may find references to.
+func (r *Reader) To() To { return r.of }
+
 // References returns the references of an object that has at least Fields, sorted, each once. The error says what could not be read. Then
 // the object may refer to everything in its own namespace, and by any name in it to other namespaces.
 func (r *Reader) References(object map[string]any) ([]Reference, error) {
-	o := &reading{object: object, collection: &collection{all: map[Reference]struct{}{}, own: All}}
+	o := &reading{object: object, collection: &collection{all: map[Reference]struct{}{}, own: All, of: r.of}}
 	err := o.metadata()
 	if err == nil {
 		err = r.read(o)
 	}
 	switch {
 	case err != nil:
-		o.unknown(both)
+		o.unknown(o.of)
 		o.namespace = All
-		o.words(both, o.object)
+		o.words(o.of, o.object)
 	case o.anyName:
 		err = fmt.Errorf("it has more than %d names", maxReferences)
 	default:
@@ -114,5 +128,5 @@ func (r *Reader) References(object map[string]any) ([]Reference, error) {
 
 func newReader(read func(*reading) error, fields ...[][]string) *Reader {
 	owned := [][]string{{"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "ownerReferences"}}
-	return &Reader{fields: expressions.Union(append(fields, owned)...), read: read}
+	return &Reader{fields: expressions.Union(append(fields, owned)...), read: read, of: both}
 }

@@ -37,6 +37,8 @@ const (
 	inPodText                   // a text of a Pod, if it or the name of its variable mentions a ConfigMap or Secret
 	inParameters                // the parameters of a StorageClass
 	inAny                       // whatever is there, the object may refer to any other
+	inClaimTemplate             // the name of a template for claims, which are named after it, the object and a number
+	inUser                      // the name of a user, which a ServiceAccount has too
 )
 
 // fields returns the paths that a rule reads.
@@ -87,11 +89,34 @@ func find(o *reading, r rule) error {
 			return o.text(r, parent, value)
 		case inParameters:
 			return o.parameters(value)
+		case inClaimTemplate:
+			return o.claimTemplate(value)
+		case inUser:
+			o.user(value)
 		case inAny:
 			return fmt.Errorf("%s may select any object", r.path[len(r.path)-1].key)
 		}
 		return nil
 	})
+}
+
+// claimTemplate adds what the names of the claims of a StatefulSet have before their numbers.
+func (o *reading) claimTemplate(value any) error {
+	name, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("the name of a template is %T, not a string", value)
+	}
+	o.add(PersistentVolumeClaims, o.namespace, name+"-"+o.name)
+	return nil
+}
+
+// user adds the ServiceAccount that has the name of a user: "system:serviceaccount:namespace:name".
+func (o *reading) user(value any) {
+	name, _ := value.(string)
+	if account, ok := strings.CutPrefix(name, "system:serviceaccount:"); ok {
+		namespace, name, _ := strings.Cut(account, ":")
+		o.add(ServiceAccounts, namespace, name)
+	}
 }
 
 // text adds every name in a text. parent may be the variable that has it as its value.

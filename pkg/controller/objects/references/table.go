@@ -22,23 +22,28 @@ func BuiltinResources() []string { return slices.Sorted(maps.Keys(readers)) }
 var readers = func() map[string]*Reader {
 	out := make(map[string]*Reader, len(table))
 	for resource, rules := range table {
-		var fields [][]string
-		for _, r := range rules {
-			fields = append(fields, r.fields()...)
-		}
-		r := newReader(func(o *reading) error {
-			for _, r := range rules {
-				if err := find(o, r); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, expressions.Union(fields))
+		r := fromRules(rules)
 		r.self = map[string]To{"secrets": Secrets, "configmaps": ConfigMaps}[resource]
 		out[resource] = r
 	}
 	return out
 }()
+
+// fromRules returns a Reader that finds what rules find.
+func fromRules(rules []rule) *Reader {
+	var fields [][]string
+	for _, r := range rules {
+		fields = append(fields, r.fields()...)
+	}
+	return newReader(func(o *reading) error {
+		for _, r := range rules {
+			if err := find(o, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, expressions.Union(fields))
+}
 
 // forget removes the references of the object to itself. It is one of to.
 func (o *reading) forget(to To) {

@@ -92,8 +92,15 @@ type foundField struct {
 	goType         string
 }
 
-// suspects walks the types of a kind.
-func suspects(resource string, t reflect.Type) (out []foundField) {
+// suspects walks the types of a kind, and returns the fields that may refer to a ConfigMap or Secret.
+func suspects(resource string, t reflect.Type) []foundField {
+	return fieldsLike(resource, t, func(field, goType string) bool {
+		return suspiciousField.MatchString(field) || suspiciousType.MatchString(goType)
+	})
+}
+
+// fieldsLike walks the types of a kind, and returns the fields that match.
+func fieldsLike(resource string, t reflect.Type, matches func(field, goType string) bool) (out []foundField) {
 	var walk func(t reflect.Type, at []string, within []reflect.Type)
 	walk = func(t reflect.Type, at []string, within []reflect.Type) {
 		list := ""
@@ -123,7 +130,7 @@ func suspects(resource string, t reflect.Type) (out []foundField) {
 			path := at
 			if name != "" {
 				path = append(slices.Clip(at), name)
-				if elem := base(f.Type); suspiciousField.MatchString(name) || suspiciousType.MatchString(elem.Name()) {
+				if elem := base(f.Type); matches(name, elem.Name()) {
 					out = append(out, foundField{resource, strings.Join(path, "."), t.Name() + "." + name, elem.Name()})
 				}
 			}
@@ -143,10 +150,12 @@ func base(t reflect.Type) reflect.Type {
 }
 
 // reached reports whether a rule of the table reads a field, something in it, or something around it in full.
-func reached(f foundField) bool {
+func reached(f foundField) bool { return reaches(table[f.resource], f) }
+
+func reaches(rules []rule, f foundField) bool {
 	plain := func(s string) string { return strings.ReplaceAll(s, "[]", "") }
 	field := plain(f.path) + "."
-	return slices.ContainsFunc(table[f.resource], func(r rule) bool {
+	return slices.ContainsFunc(rules, func(r rule) bool {
 		keys := make([]string, 0, len(r.path))
 		for _, s := range r.path {
 			keys = append(keys, s.key)

@@ -36,8 +36,8 @@ const (
 // Labels do not count: they select objects, and cannot hold every name.
 func Undeclared() *Reader {
 	return newReader(func(o *reading) error {
-		o.add(both, o.namespace, o.name)
-		o.content(func(o *reading, _ string, value any) { o.words(both, value) })
+		o.add(o.of, o.namespace, o.name)
+		o.content(func(o *reading, _ string, value any) { o.words(o.of, value) })
 		return o.everyAnnotation()
 	}, [][]string{{}})
 }
@@ -53,7 +53,7 @@ func (o *reading) content(read func(o *reading, key string, value any)) {
 }
 
 func (o *reading) everyAnnotation() error {
-	return find(o, rule{path: parse(annotationsPath), to: both, how: inAnnotations})
+	return find(o, rule{path: parse(annotationsPath), to: o.of, how: inAnnotations})
 }
 
 // within returns a reading for what is in an object. If fields of it have namespaces, the names in it count in these namespaces too,
@@ -82,7 +82,7 @@ func (o *reading) within(object map[string]any) *reading {
 	slices.Sort(also)
 	if also = slices.Compact(also); len(also) > maxNamespaces {
 		for _, namespace := range also {
-			o.add(both, namespace, All)
+			o.add(o.of, namespace, All)
 		}
 		return o
 	}
@@ -185,7 +185,10 @@ func (o *reading) mentioned(to To, key string, value any) {
 }
 
 // ofKind has what objects of a kind are; both if it is not known.
-var ofKind = map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps, "": both}
+var ofKind = map[string]To{
+	"Secret": Secrets, "ConfigMap": ConfigMaps, "": both,
+	"PersistentVolumeClaim": PersistentVolumeClaims, "ServiceAccount": ServiceAccounts,
+}
 
 // split adds the names that stand in a text between characters that names cannot have. A name after "ns/" or "ns:" is one in that namespace
 // too.

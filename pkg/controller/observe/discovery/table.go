@@ -29,6 +29,15 @@ func ReadTable(ctx context.Context, r Reader, lifecycles []*v1alpha1.ResourceLif
 		WithReferrers(catalog.Referrers(found.listed, users, nil), found.undiscovered()), nil
 }
 
+// ReadListed returns which resources can be listed and watched as of now, and why others may be missing; empty if none is.
+func ReadListed(ctx context.Context, r Reader) (all []kinds.Listed, undiscovered string, err error) {
+	found, err := r.read(ctx, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	return found.listed, found.undiscovered(), nil
+}
+
 // convertAll returns lifecycles by name. Those that cannot be converted are unreadable.
 func convertAll(
 	ctx context.Context, all []*v1alpha1.ResourceLifecycle, convert func(*v1alpha1.ResourceLifecycle) (*gc.ResourceLifecycle, error),
