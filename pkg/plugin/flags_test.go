@@ -80,6 +80,9 @@ func TestUsage(t *testing.T) {
 		"ui --port 70000":                      "invalid argument",
 		"ui something":                         "unknown command",
 		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
+		"unused pods":                          "pods cannot be reported",
+		"unused -o wide":                       "allowed formats are: json,yaml,name,csv",
+		"unused --older-than 3":                "--older-than",
 		"test -o yaml":                         "allowed formats are: json,junit",
 		"test missing.test.yaml":               "no such file",
 	} {
@@ -129,6 +132,8 @@ func TestHelp(t *testing.T) {
 		"preview --help":        {"1 if they would delete something"},
 		"test --help":           {"kind: PolicyTest", "partial: true", ".test.yaml", "2 if a test cannot run", "-o junit"},
 		"ui --help":             {"It only reads, until you press a button", "do not share the address", "ssh -L"},
+		"unused --help":         {"It deletes nothing", "--older-than 90d", "--exit-code", "counts as a use"},
+		"__complete unused ":    {"persistentvolumeclaims"},
 		"__complete report -o ": {"json", "wide"},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()

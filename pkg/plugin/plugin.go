@@ -18,7 +18,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
-// Exit codes, as in kubectl diff: 1 is for a preview that would delete something, and for a test of policies that fails.
+// Exit codes, as in kubectl diff: 1 is for a preview that would delete something, for a test of policies that fails, and, on request, for a
+// report that finds something unused.
 const (
 	exitDeletes = 1
 	exitFailed  = 2
@@ -37,7 +38,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	switch err := endOf(ctx, ended); {
 	case err == nil:
 		return 0
-	case errors.Is(err, errDeletes), errors.Is(err, errFailed):
+	case errors.Is(err, errDeletes), errors.Is(err, errFailed), errors.Is(err, errUnused):
 		return exitDeletes
 	default:
 		fmt.Fprintln(streams.ErrOut, "Error:", err)
@@ -85,8 +86,8 @@ Start with "kubectl winnow report". It only reads, and the cluster does not need
 	root.SetErr(streams.ErrOut)
 	s.Flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
-		newReport(s), newPreview(s), newTest(s), newWhy(s), newHistory(s), newRestore(s), newTop(s), newKeep(s), newRelease(s), newApprove(s),
-		newUI(s),
+		newReport(s), newUnused(s), newPreview(s), newTest(s), newWhy(s), newHistory(s), newRestore(s), newTop(s), newKeep(s), newRelease(s),
+		newApprove(s), newUI(s),
 	)
 	s.CompleteNamespaces(root)
 	return root

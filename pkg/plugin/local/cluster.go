@@ -108,14 +108,23 @@ func (c *Cluster) read(ctx context.Context, namespace string) (*setting, error) 
 	if err := c.readNamespaces(ctx, namespace, s); err != nil {
 		return nil, err
 	}
-	reader := c.discovery
-	if may, err := c.May(ctx, "list", apiServices, ""); err != nil {
+	reader, err := c.discoverer(ctx)
+	if err != nil {
 		return nil, err
-	} else if !may { // Other API servers are unlikely to serve a kind that finishes.
-		reader.APIServices = nil
 	}
 	s.kinds, err = discovery.ReadTable(ctx, reader, lifecycles)
 	return s, err
+}
+
+// discoverer returns what reads what the cluster serves. It knows which groups other API servers serve if the caller may; they are unlikely
+// to serve a kind that finishes.
+func (c *Cluster) discoverer(ctx context.Context) (discovery.Reader, error) {
+	reader := c.discovery
+	may, err := c.May(ctx, "list", apiServices, "")
+	if !may {
+		reader.APIServices = nil
+	}
+	return reader, err
 }
 
 // May reports whether the caller may do something in a namespace, or with "" in all of them.
