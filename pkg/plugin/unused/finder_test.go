@@ -215,7 +215,7 @@ func TestAccountsAndServices(t *testing.T) {
 		"endpoints":                       {[]string{service, "EndpointSlice s\nmetadata: {labels: {kubernetes.io/service-name: web}}\nendpoints: [{addresses: [10.0.0.1]}]"}, ""},
 		"no endpoints":                    {[]string{service, "EndpointSlice s\nmetadata: {labels: {kubernetes.io/service-name: web}}\nendpoints: []"}, "web"},
 		"endpoints of another":            {[]string{service, "EndpointSlice s\nmetadata: {labels: {kubernetes.io/service-name: shop}}\nendpoints: [{addresses: [10.0.0.1]}]"}, "web"},
-		"a Pod that has no address":       {[]string{service, "Pod p\nmetadata: {labels: {app: shop, x: y}}"}, ""},
+		"a Pod that has no address":       {[]string{service, "Pod p\nmetadata: {labels: {app: shop, tier: web}}"}, ""},
 		"a Pod with other labels":         {[]string{service, "Pod p\nmetadata: {labels: {app: blog}}"}, "web"},
 		"a Pod elsewhere":                 {[]string{service, "Pod other/p\nmetadata: {labels: {app: shop}}"}, "web"},
 		"a Deployment without Pods":       {[]string{service, "Deployment d\nspec: {replicas: 0, template: {metadata: {labels: {app: shop}}}}"}, ""},

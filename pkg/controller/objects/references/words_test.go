@@ -149,7 +149,7 @@ func TestWordsFindNames(t *testing.T) {
 		name := rapid.StringMatching(`[a-z0-9]([a-z0-9\-]{0,10}[a-z0-9])?(\.[a-z0-9]{1,5})?`).Draw(t, "name")
 		around := rapid.StringMatching(`[/:,;=$\{\}\[\]()@|"'&?!#*+<>^~%]{0,3}`)
 		text := around.Draw(t, "before") + name + around.Draw(t, "after")
-		o := &reading{namespace: "ns", collection: &collection{all: map[Reference]struct{}{}}}
+		o := &reading{namespace: "ns", collection: &collection{all: map[Reference]struct{}{}, of: both}}
 		o.words(Secrets, map[string]any{"field": []any{text}})
 		if _, ok := o.all[Reference{Secrets, "ns", name}]; !ok {
 			t.Errorf("%q is not found in %q", name, text)
