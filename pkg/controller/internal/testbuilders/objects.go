@@ -63,6 +63,19 @@ func (b *JobBuilder) Deadline(seconds int64) *JobBuilder {
 	return b
 }
 
+// DeadlineExceeded adds the condition Failed for this reason.
+func (b *JobBuilder) DeadlineExceeded(at time.Time) *JobBuilder {
+	b.Failed(at)
+	b.job.Status.Conditions[len(b.job.Status.Conditions)-1].Reason = batchv1.JobReasonDeadlineExceeded
+	return b
+}
+
+// Suspended sets spec.suspend.
+func (b *JobBuilder) Suspended() *JobBuilder {
+	b.job.Spec.Suspend = new(true)
+	return b
+}
+
 // Obj returns the Job.
 func (b *JobBuilder) Obj() *batchv1.Job { return b.job.DeepCopy() }
 
@@ -140,6 +153,12 @@ func (b *PodBuilder) Condition(t corev1.PodConditionType, status corev1.Conditio
 func (b *PodBuilder) Deadline(seconds int64) *PodBuilder {
 	b.pod.Spec.ActiveDeadlineSeconds = &seconds
 	return b
+}
+
+// DeadlineExceeded is like Failed, for this reason.
+func (b *PodBuilder) DeadlineExceeded(at time.Time) *PodBuilder {
+	b.pod.Status.Reason = "DeadlineExceeded"
+	return b.Failed(at)
 }
 
 // Obj returns the Pod.

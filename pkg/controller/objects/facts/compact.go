@@ -51,7 +51,7 @@ func Compress(f *lifecycle.Fact) *Compact {
 func isRare(f *lifecycle.Fact) bool {
 	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
 	rare := f.Terminating || f.Uncounted || f.Doubt != "" || f.FirstSeen != nil || f.Failed != "" || f.Contradictory
-	return annotated || rare || f.Deadline.Set != 0 || len(f.Needs) > 0
+	return annotated || rare || f.Deadline.Set != 0 || f.Exceeded != nil || len(f.Needs) > 0
 }
 
 // seconds returns a time as seconds since 1970, and whether they represent it exactly.
@@ -142,6 +142,14 @@ func (k *Compact) Deadline() lifecycle.Deadline {
 		return lifecycle.Deadline{Fixed: k.deadlineFixed}
 	}
 	return lifecycle.Deadline{StartedAt: time.Unix(int64(k.ended), 0).UTC(), Fixed: k.deadlineFixed}
+}
+
+// Exceeded is set if the object has finished because of a deadline that Winnow had set.
+func (k *Compact) Exceeded() *lifecycle.Exceeded {
+	if k.full == nil {
+		return nil
+	}
+	return k.full.Exceeded
 }
 
 // scheduledFor returns the scheduled time that the name contains; zero if it contains none.

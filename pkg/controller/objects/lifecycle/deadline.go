@@ -41,6 +41,30 @@ func deadline(m *metav1.ObjectMeta, started *metav1.Time, seconds *int64) Deadli
 	return out
 }
 
+// Exceeded says that Kubernetes ended an object because of a deadline that Winnow had set.
+type Exceeded struct {
+	// At is when the deadline ended, and EndedAt when Kubernetes ended the object; zero if the object does not say.
+	At, EndedAt time.Time
+}
+
+// exceeded returns what became of a deadline that Kubernetes has enforced; nil if it was not Winnow's.
+func (d *Deadline) exceeded(endedAt time.Time) *Exceeded {
+	end, ok := d.End()
+	if !ok {
+		return nil
+	}
+	return &Exceeded{At: end, EndedAt: endedAt}
+}
+
+// End returns when Kubernetes will end the object because of a deadline that Winnow has set; false if it will not, or if the object has not
+// started.
+func (d *Deadline) End() (time.Time, bool) {
+	if d.Set == 0 || d.Fixed || d.StartedAt.IsZero() {
+		return time.Time{}, false
+	}
+	return d.StartedAt.Add(d.Set), true
+}
+
 // TakesDeadline reports whether Winnow may set a deadline for an object of this kind with this controller: a Job that nothing controls but
 // a CronJob, or a Pod that nothing controls. What has another controller is up to that controller.
 func (f *Fact) TakesDeadline() bool {

@@ -69,6 +69,8 @@ type Fact struct {
 
 	// Deadline is the zero value once the object has finished.
 	Deadline Deadline
+	// Exceeded is set if the object has finished because of a deadline that Winnow had set.
+	Exceeded *Exceeded
 	// NativeTTL is ttlSecondsAfterFinished of the object's own spec; nil if it is not set.
 	NativeTTL *time.Duration
 	// TTL and KeepUntil are the object's annotations as written; nil if it has none.

@@ -26,15 +26,41 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 	if c := f.Controller; c != nil && c.GroupKind == kindCronJob {
 		f.Scheduled = scheduledAt(job)
 	}
-	f.Deadline = deadline(&job.ObjectMeta, job.Status.StartTime, job.Spec.ActiveDeadlineSeconds)
+	started := job.Status.StartTime
+	if job.Spec.Suspend != nil && *job.Spec.Suspend {
+		started = nil // The Job controller enforces no deadline now, and counts anew from when the Job is resumed.
+	}
+	f.Deadline = deadline(&job.ObjectMeta, started, job.Spec.ActiveDeadlineSeconds)
 	// Another controller than the Kubernetes Job controller may not know deadlines.
 	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
 		f.Deadline.Fixed = true
 	}
+	before := f.Deadline
 	for i := range job.Status.Conditions {
 		f.addJobCondition(&job.Status.Conditions[i])
 	}
+	if at, ok := deadlineEnforced(job.Status.Conditions); ok && f.Outcome == gc.OutcomeFailed {
+		f.Exceeded = before.exceeded(at)
+	}
 	return f, nil
+}
+
+// deadlineEnforced reports whether the Job controller has ended a Job because of its deadline, and when: at the condition FailureTarget if
+// there is one, since Failed waits until all Pods have terminated.
+func deadlineEnforced(conditions []batchv1.JobCondition) (at time.Time, enforced bool) {
+	for i := range conditions {
+		c := &conditions[i]
+		if c.Status != corev1.ConditionTrue || c.Reason != batchv1.JobReasonDeadlineExceeded {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobFailureTarget:
+			return c.LastTransitionTime.Time, true
+		case batchv1.JobFailed:
+			at, enforced = c.LastTransitionTime.Time, true
+		}
+	}
+	return at, enforced
 }
 
 // addJobCondition takes in a condition of a Job. The first one that says that the Job has finished decides.

@@ -13,6 +13,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
+// reasonDeadlineExceeded is the reason of a Pod that the kubelet ended because of its deadline.
+const reasonDeadlineExceeded = "DeadlineExceeded"
+
 // FromPod reduces a Pod. A Pod has finished if its phase is Succeeded or Failed, at podFinishTime.
 func FromPod(pod *corev1.Pod) (*Fact, error) {
 	f, err := newFact(gc.ResourcePods, kindPod, &pod.ObjectMeta)
@@ -38,6 +41,10 @@ func FromPod(pod *corev1.Pod) (*Fact, error) {
 		doubt = "neither a container nor a condition says when it finished"
 	}
 	f.finish(outcome, at, doubt)
+	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == reasonDeadlineExceeded {
+		before := deadline(&pod.ObjectMeta, pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds)
+		f.Exceeded = before.exceeded(at)
+	}
 	return f, nil
 }
 

@@ -142,6 +142,9 @@ var (
 	unreadCondition = unread{
 		3: nil, 5: nil, 6: nil, // lastProbeTime, reason, message
 	}
+	unreadJobCondition = unread{
+		3: nil, 6: nil, // lastProbeTime, message
+	}
 	unreadJob = unread{
 		digested: contentOfJob,
 		1:        unreadMetadata,
@@ -153,7 +156,7 @@ var (
 			16: nil,
 			17: nil,
 		}, // selector, template, completionMode, podFailurePolicy, successPolicy, scheduling
-		3: {1: unreadCondition, 7: nil, 8: nil, 10: nil}, // conditions; completedIndexes, uncountedTerminatedPods, failedIndexes
+		3: {1: unreadJobCondition, 7: nil, 8: nil, 10: nil}, // conditions; completedIndexes, uncountedTerminatedPods, failedIndexes
 	}
 	unreadCronJob = unread{1: unreadMetadata, 2: nil} // spec
 	unreadPod     = unread{

@@ -63,7 +63,7 @@ func blank(object runtime.Object) {
 		o.Status.CompletedIndexes, o.Status.UncountedTerminatedPods, o.Status.FailedIndexes = "", nil, nil
 		for i := range o.Status.Conditions {
 			c := &o.Status.Conditions[i]
-			c.LastProbeTime, c.Reason, c.Message = metav1.Time{}, "", ""
+			c.LastProbeTime, c.Message = metav1.Time{}, ""
 		}
 	case *batchv1.CronJob:
 		o.Spec = batchv1.CronJobSpec{}
