@@ -98,6 +98,7 @@ func (o *object) describeRun(add func(ok bool, format string, args ...any)) {
 	case "":
 		add(o.Started == "", "runs")
 		add(o.Started != "", "started %s", o.Started)
+		add(o.Suspended, "suspended")
 	default:
 		seen, unknown := strings.CutPrefix(o.Finished, "first seen ")
 		add(!unknown, "finished %s", o.Finished)

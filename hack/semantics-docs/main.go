@@ -80,7 +80,7 @@ type object struct {
 	Labels, Annotations                                                                      map[string]string
 	ActiveDeadlineSeconds, TTLSecondsAfterFinished                                           *int
 	Finalizers                                                                               []string
-	Terminating, Recreated                                                                   bool
+	Terminating, Recreated, Suspended                                                        bool
 
 	answer
 	Propagation, Why string
