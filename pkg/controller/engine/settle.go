@@ -28,7 +28,7 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 		e.endPauses(rec, now)
 	}
 	d = e.ApplyHolds(rec, r, d, now)
-	before, waited := rec.Counted(), policy.IsWait(memory.Reasons[rec.Reason])
+	before, waited := rec.Counted(), policy.KeptByPeople(memory.Reasons[rec.Reason])
 	e.NoteFormerRule(rec, r)
 	rec.SetDecision(r, d)
 	e.Recount(rec, before)

@@ -144,3 +144,63 @@ func BenchmarkTotals(b *testing.B) {
 		})
 	}
 }
+
+// TestReady: an object is not late while people have it wait, nor by the time that had passed before a change made it due. It is late while
+// Winnow cannot delete it.
+func TestReady(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin, end func(w *world)
+	}{
+		"suspended": {
+			func(w *world) { w.policy(ttlPolicy("1h", 2).Suspended()) },
+			func(w *world) { w.policy(ttlPolicy("1h", 3)) },
+		},
+		"held": {
+			func(w *world) {
+				w.Config.HoldAbove = 0
+				w.policy(ttlPolicy("30m", 2))
+			},
+			func(w *world) {
+				w.policy(ttlPolicy("30m", 2).Annotated(gc.AnnotationApprovedHold, w.oneHold("p", 1).ID))
+			},
+		},
+		"a change made it due": {
+			func(w *world) { w.policy(ttlPolicy("7d", 2)) },
+			func(w *world) { w.policy(ttlPolicy("1h", 3)) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, ttlPolicy("1h", 1))
+			w.upsert(job(45*time.Minute, "a"))
+			c.begin(w)
+			w.confirmFresh()
+			w.takes()
+			w.pass(2*time.Hour + 15*time.Minute)
+			w.confirmFresh()
+			w.takes()
+			c.end(w)
+			w.confirmFresh()
+			w.takes("a")
+			w.lateBy("a", 0)
+		})
+	}
+	w := newWorld(t, ttlPolicy("1h", 1))
+	w.upsert(job(45*time.Minute, "a"))
+	w.pass(15 * time.Minute)
+	w.takes("a")
+	w.done("a", deletion.Unauthorized)
+	w.pass(30 * time.Second)
+	w.takes("a")
+	w.lateBy("a", 30*time.Second)
+}
+
+// lateBy checks for how long an object that is being deleted has been late.
+func (w *world) lateBy(name string, want time.Duration) {
+	w.Helper()
+	if got := w.now.Sub(w.orders[name].Ready); got != want {
+		w.Errorf("%s is late by %s, want %s", name, got, want)
+	}
+	if got := w.oldestOverdue(w.now); got != want {
+		w.Errorf("overdue for %s, want %s", got, want)
+	}
+}

@@ -41,7 +41,9 @@ var (
 		Label{Name: "reason", Values: deletionReasons})
 	// Lateness is the time from when an object was due to when it was gone.
 	Lateness = histogram("winnow_deletion_lateness_seconds",
-		"Time from when an object was due until it was gone, including the time in which it was held or waited for a finalizer.",
+		"Time from when an object was due until it was gone, including the time in which it waited for a finalizer, or was held because Winnow "+
+			"was not sure. If people let it go only later, it counts since then: since a change made it due, a hold was approved, "+
+			"deletions were resumed, a window opened, a notice was over, or it was archived.",
 		.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 	// Readings counts the consistent reads of policies and namespaces by result.
 	Readings = counterVec("winnow_readings_total",

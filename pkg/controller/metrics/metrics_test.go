@@ -73,7 +73,7 @@ winnow_tracker_objects 9
 # HELP winnow_tracker_oldest_outside_window_seconds [ALPHA] How long the longest-due object that waits for a window has been due; 0 if there is none.
 # TYPE winnow_tracker_oldest_outside_window_seconds gauge
 winnow_tracker_oldest_outside_window_seconds 3600
-# HELP winnow_tracker_oldest_overdue_seconds [ALPHA] How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. An object that had to be archived first counts since then.
+# HELP winnow_tracker_oldest_overdue_seconds [ALPHA] How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. If people let it go only later, as by a change of a policy or an approval, it counts since then.
 # TYPE winnow_tracker_oldest_overdue_seconds gauge
 winnow_tracker_oldest_overdue_seconds 60
 # HELP winnow_tracker_paced_namespaces [ALPHA] Namespaces whose deletions wait because of maxDeletionsPerMinute.

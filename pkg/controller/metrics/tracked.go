@@ -27,8 +27,8 @@ var (
 	held = collected("winnow_tracker_held", "Objects that are due and held.",
 		resource, Label{Name: "reason", What: "a [reason to keep](concepts.md#when-unsure-winnow-keeps)"})
 	oldestOverdue = collected("winnow_tracker_oldest_overdue_seconds",
-		"How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. An object that had "+
-			"to be archived first counts since then.")
+		"How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. If people let "+
+			"it go only later, as by a change of a policy or an approval, it counts since then.")
 	oldestOutsideWindow = collected("winnow_tracker_oldest_outside_window_seconds",
 		"How long the longest-due object that waits for a window has been due; 0 if there is none.")
 	holds = collected("winnow_tracker_holds",

@@ -241,6 +241,7 @@ func (g *Gate) assess(ready map[*memory.Namespace]approval.Changes, now time.Tim
 		}
 		for _, rec := range all[i].records {
 			g.clear(rec)
+			rec.EnsureExtra().WaitedUntil = now // Its time may have come long before the change, but it is not late.
 		}
 	}
 }

@@ -113,7 +113,7 @@ type Extra struct {
 	unansweredIn int
 	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it; empty if there was none.
 	ApprovedHold string
-	// WaitedUntil is when the object could be deleted, if it was due before and had to be archived first; zero otherwise.
+	// WaitedUntil is when the object could be deleted, if people had it wait until then, or made it due by a change; zero otherwise.
 	WaitedUntil time.Time
 	// RemovedInFlight is set if the object was reported as gone while an order was in flight.
 	RemovedInFlight bool
@@ -193,8 +193,8 @@ func (rec *Record) RetryPause(now time.Time) (reason policy.Reason, detail strin
 // Queued reports whether the record waits in its queue for Take.
 func (rec *Record) Queued() bool { return rec.NS.Queue.Has(rec) }
 
-// ReadyAt returns when the object that can be deleted became due, or if it had to be archived first or had to wait for a window, when that
-// was over.
+// ReadyAt returns when the object that can be deleted became due, or if people let it be deleted only later, when they did: when the window
+// opened, the wait ended, or the change that made it due was assessed.
 func (rec *Record) ReadyAt() time.Time {
 	at := rec.At.Time()
 	if opened := rec.NS.Window.Since(); opened.After(at) {

@@ -47,7 +47,8 @@ type Order struct {
 	Deadline *time.Duration
 	// Due is when the object became due; zero for a PATCH.
 	Due time.Time
-	// Ready is since when the DELETE could start: since the object became due, or since the end of what it had to wait for after that.
+	// Ready is since when the DELETE could start: since the object became due, or since people let it be deleted after that, because a change
+	// made it due, a window opened, a hold was approved, deletions were resumed, or it was archived.
 	Ready time.Time
 	// Until is when the order lapses: from then on policies and namespaces in memory are no longer known to be fresh, or the window is closed.
 	Until time.Time

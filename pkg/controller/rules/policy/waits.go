@@ -108,6 +108,12 @@ func IsWindow(reason Reason) bool {
 	return reason == ReasonOutsideWindow || reason == ReasonWindowNeverOpens
 }
 
+// KeptByPeople reports whether a decision with this reason keeps an object that is due only because people want it to wait: for an
+// approval, until deletions are resumed, or as IsWait says. It is not late until then.
+func KeptByPeople(reason Reason) bool {
+	return IsWait(reason) || reason == ReasonHeld || reason == ReasonSuspended
+}
+
 // ChangesAt returns when time changes what the wait does; zero if it does not.
 func (w Waiting) ChangesAt() time.Time {
 	if w.Reason == ReasonNotArchived {
