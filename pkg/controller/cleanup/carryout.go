@@ -81,8 +81,14 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 	return answer
 }
 
-// reportGone passes on the deletions whose objects are gone, and the changes of deadlines.
+// reportGone passes on the deletions whose objects are gone, and the changes of deadlines, and counts what deadlines have ended.
 func (l *loop) reportGone(ctx context.Context) {
+	for _, x := range l.tracker.TakeExceeded() {
+		metrics.DeadlineExceeded.WithLabelValues(x.Resource).Inc()
+		if x.Late != nil {
+			metrics.DeadlineLateness.WithLabelValues(x.Resource).Observe(x.Late.Seconds())
+		}
+	}
 	gone := l.tracker.TakeGone()
 	if len(gone) == 0 {
 		return

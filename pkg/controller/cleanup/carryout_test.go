@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
@@ -260,5 +262,38 @@ func TestConfirmedDeletionsAreCounted(t *testing.T) {
 	}
 	if n := counted() - before; n != 1 {
 		t.Errorf("metrics count %v", n)
+	}
+}
+
+// TestExceededDeadlinesAreCounted: how late a deadline was enforced is counted only if that is known.
+func TestExceededDeadlinesAreCounted(t *testing.T) {
+	registerMetrics()
+	counted := func() (all float64, late uint64) {
+		all, err := testutil.GetCounterMetricValue(metrics.DeadlineExceeded.WithLabelValues(gc.ResourceJobs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		late, err = testutil.GetHistogramMetricCount(metrics.DeadlineLateness.WithLabelValues(gc.ResourceJobs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all, late
+	}
+	allBefore, lateBefore := counted()
+	w := newWorld(t)
+	started := w.time.Now().Add(-time.Minute)
+	limited := func(name string, seconds int64) *testbuilders.JobBuilder {
+		return testbuilders.Job(name).Started(started).Deadline(seconds).RecordsDeadline(strconv.FormatInt(seconds, 10))
+	}
+	for name, seconds := range map[string]int64{"in-time": 90, "over-when-it-was-set": 30} {
+		for version, job := range []*testbuilders.JobBuilder{
+			limited(name, seconds), limited(name, seconds).DeadlineExceeded(started.Add(90 * time.Second)),
+		} {
+			w.tracker.Upsert(facts.Compress(job.Version(strconv.Itoa(version+1)).Fact()), w.time.Now())
+		}
+	}
+	w.reportGone(t.Context())
+	if all, late := counted(); all-allBefore != 2 || late-lateBefore != 1 {
+		t.Errorf("counted %v, and %d with a time", all-allBefore, late-lateBefore)
 	}
 }

@@ -265,6 +265,8 @@ func (f *fakeTracker) end(o *deletion.Order, due int) {
 func (f *fakeTracker) Changed() <-chan struct{}  { return f.changed }
 func (f *fakeTracker) TakeGone() []deletion.Gone { return nil }
 
+func (f *fakeTracker) TakeExceeded() []deletion.Exceeded { return nil }
+
 // left returns how many objects are not deleted yet.
 func (f *fakeTracker) left() (n int) {
 	f.do(func() { n = f.due + f.later + len(f.underway) })

@@ -47,6 +47,7 @@ type orders interface {
 	// SetRight records what is missing for a right, so that no more requests that need it are sent.
 	SetRight(right deletion.Right, missing string, now time.Time)
 	TakeGone() []deletion.Gone
+	TakeExceeded() []deletion.Exceeded
 }
 
 // replica is what every replica calls, whether it leads or not.

@@ -63,7 +63,8 @@ func (e *Engine) insert(ns *memory.Namespace, compact *facts.Compact, now time.T
 	e.Records.Put(rec)
 	e.Counts[rec.Counted()]++
 	ns.AddRecord(rec)
-	rec.CountDeadlineSet(1)
+	e.CountDeadlineSet(rec, 1)
+	rec.NoteDeadline(time.Time{}, now)
 	e.CountFirstSeen(rec, true)
 	e.Link(rec)
 	e.Track(rec, now)
@@ -75,6 +76,7 @@ func (e *Engine) insert(ns *memory.Namespace, compact *facts.Compact, now time.T
 
 // update replaces the state of a record with a newer one.
 func (e *Engine) update(rec *memory.Record, compact *facts.Compact, now time.Time) {
+	finished := rec.Finished
 	if compact.Terminating() && !rec.Terminating() {
 		rec.Flags.Set(memory.EndsDue, e.Deletes(rec, now))
 	}
@@ -87,7 +89,14 @@ func (e *Engine) update(rec *memory.Record, compact *facts.Compact, now time.Tim
 			rec.Extra.Unanswered = nil // The DELETE was for another state.
 		}
 	}
+	before := rec.Deadline()
+	end, _ := before.End()
+	timed := before.Set != 0 && !rec.Flags.Has(memory.SetTooLate)
 	e.replace(rec, compact)
+	rec.NoteDeadline(end, now)
+	if x := rec.Exceeded(); x != nil && !finished && e.Leading() {
+		e.CountExceeded(rec.Resource, x, timed)
+	}
 }
 
 // replace replaces what is known of an object.
@@ -97,11 +106,11 @@ func (e *Engine) replace(rec *memory.Record, compact *facts.Compact) {
 	if !rec.FinishedAt().Equal(compact.FinishedAt()) {
 		e.Queue.Remove(&rec.NS.Queue, rec) // Its order depends on the time. Pools keep the former one until the record is counted again.
 	}
-	rec.CountDeadlineSet(-1)
+	e.CountDeadlineSet(rec, -1)
 	before := rec.Counted()
 	rec.Compact, e.Asked.Rec = *compact, nil
 	e.Recount(rec, before)
-	rec.CountDeadlineSet(1)
+	e.CountDeadlineSet(rec, 1)
 	e.CountFirstSeen(rec, true)
 	e.Link(rec)
 }
@@ -141,7 +150,7 @@ func (e *Engine) drop(rec *memory.Record) {
 	delete(rec.NS.FormerRules, rec)
 	rec.SetDue(false)
 	rec.CountDeadline(-1)
-	rec.CountDeadlineSet(-1)
+	e.CountDeadlineSet(rec, -1)
 	e.SetClearance(rec, memory.Uncleared)
 	rec.NS.RemoveRecord(rec)
 	e.Leave(rec)

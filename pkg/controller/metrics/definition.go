@@ -78,6 +78,13 @@ func histogram(name, help string, buckets ...float64) *metrics.Histogram {
 	return count(metrics.NewHistogram(&metrics.HistogramOpts{Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA}))
 }
 
+func histogramVec(name, help string, buckets []float64, labels ...Label) *metrics.HistogramVec {
+	names := define(name, "histogram", help, labels)
+	return count(metrics.NewHistogramVec(
+		&metrics.HistogramOpts{Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA}, names,
+	))
+}
+
 // collected describes a gauge whose value is collected when metrics are scraped.
 func collected(name, help string, labels ...Label) *metrics.Desc {
 	return metrics.NewDesc(name, help, define(name, "gauge", help, labels), nil, metrics.ALPHA, "")

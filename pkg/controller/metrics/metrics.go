@@ -1,7 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics defines the metrics of Winnow. Their labels have no names of objects or namespaces, so that their number stays small.
+// Package metrics defines the metrics of Winnow. Their labels have no names of objects, and names of at most a hundred namespaces, so that
+// their number stays small.
 package metrics
 
 import (
@@ -32,6 +33,15 @@ var (
 	// DeadlineRequests counts the PATCH requests for deadlines by outcome.
 	DeadlineRequests = counterVec("winnow_deadline_requests_total",
 		"PATCH requests sent to change spec.activeDeadlineSeconds.", resource, outcome)
+	// DeadlineExceeded counts the objects that Kubernetes ended because of a deadline that Winnow had set.
+	DeadlineExceeded = counterVec("winnow_deadline_exceeded_total",
+		"Objects that failed with DeadlineExceeded because of a deadline that Winnow had set, as the replica that leads saw them fail.", resource)
+	// DeadlineLateness is the time from a deadline to when Kubernetes enforced it.
+	DeadlineLateness = histogramVec("winnow_deadline_lateness_seconds",
+		"Time from a deadline that Winnow had set until Kubernetes ended the object; negative if it was sooner. For a Job, it ends when the "+
+			"Job controller begins to end the Pods; for a Pod, when its containers have ended. Deadlines that were over when they were set do "+
+			"not count.",
+		[]float64{-5, -1, 0, 1, 2, 5, 10, 30, 60, 300, 1800}, resource)
 	// Deletions counts the objects that were confirmed gone.
 	Deletions = counterVec("winnow_deletions_total",
 		"Objects confirmed gone after a delete. The trigger is what the TTL is counted from (`after` of the rule), "+
@@ -141,6 +151,8 @@ var APIServiceAvailable = collected("winnow_apiservice_available",
 func Register() {
 	legacyregistry.MustRegister(counting...)
 	for _, resource := range gc.DefaultResources() { // A rate sees only what is added to a counter that is there.
+		DeadlineExceeded.WithLabelValues(resource)
+		DeadlineLateness.WithLabelValues(resource)
 		for _, reason := range deletionReasons {
 			Deletions.WithLabelValues(resource, string(gc.AfterFinished), reason)
 		}

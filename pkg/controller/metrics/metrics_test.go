@@ -86,6 +86,28 @@ winnow_tracker_ready 2
 # TYPE winnow_tracker_timers gauge
 winnow_tracker_timers 4
 `},
+		"deadlines": {
+			view.Totals{Deadlines: view.Deadlines{
+				Within: map[string][]int{jobs: {1, 2, 2, 3, 3, 3, 3, 3, 3, 4}},
+				Next:   []view.NextDeadline{{Namespace: "team-b", Remaining: -30 * time.Second}, {Namespace: "team-a", Remaining: time.Hour}},
+			}}, `
+# HELP winnow_tracker_deadlines [ALPHA] Running objects with a deadline that Winnow has set, by the time that remains until then, rounded up to a minute. 0s are those that Kubernetes should have ended. As in a histogram, each value includes the smaller ones.
+# TYPE winnow_tracker_deadlines gauge
+winnow_tracker_deadlines{resource="jobs.batch",within="0s"} 1
+winnow_tracker_deadlines{resource="jobs.batch",within="5m"} 2
+winnow_tracker_deadlines{resource="jobs.batch",within="15m"} 2
+winnow_tracker_deadlines{resource="jobs.batch",within="1h"} 3
+winnow_tracker_deadlines{resource="jobs.batch",within="4h"} 3
+winnow_tracker_deadlines{resource="jobs.batch",within="12h"} 3
+winnow_tracker_deadlines{resource="jobs.batch",within="1d"} 3
+winnow_tracker_deadlines{resource="jobs.batch",within="3d"} 3
+winnow_tracker_deadlines{resource="jobs.batch",within="7d"} 3
+winnow_tracker_deadlines{resource="jobs.batch",within="any"} 4
+# HELP winnow_tracker_next_deadline_seconds [ALPHA] Time until the first deadline in a namespace that Winnow has set; negative if Kubernetes should have ended the object. Only for the 100 namespaces where it is first.
+# TYPE winnow_tracker_next_deadline_seconds gauge
+winnow_tracker_next_deadline_seconds{object_namespace="team-a"} 3600
+winnow_tracker_next_deadline_seconds{object_namespace="team-b"} -30
+`},
 		"clocks that were not compared": {view.Totals{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package metrics
 
 import (
 	"slices"
+	"strconv"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -46,6 +47,14 @@ var (
 		"Time since the watch of a resource last reported an event or a bookmark. The API server sends a bookmark about every minute.", resource)
 	staleWatch = collected("winnow_tracker_stale_watch",
 		"1 for a resource whose watch has been silent for 90 seconds, 0 for the others that are observed.", resource)
+	deadlines = collected("winnow_tracker_deadlines",
+		"Running objects with a deadline that Winnow has set, by the time that remains until then, rounded up to a minute. 0s are those that "+
+			"Kubernetes should have ended. As in a histogram, each value includes the smaller ones.",
+		resource, Label{Name: "within", Values: deadlineBounds()})
+	nextDeadline = collected("winnow_tracker_next_deadline_seconds",
+		"Time until the first deadline in a namespace that Winnow has set; negative if Kubernetes should have ended the object. Only for the "+
+			strconv.Itoa(view.MaxDeadlineNamespaces)+" namespaces where it is first.",
+		Label{Name: "object_namespace", What: "the namespace of the object; Prometheus sets `namespace` to that of the replica"})
 )
 
 // tracked collects the totals of the engine when metrics are scraped.
@@ -63,7 +72,7 @@ func RegisterTracked(totals func() view.Totals) {
 func (c *tracked) DescribeWithStability(out chan<- *metrics.Desc) {
 	for _, d := range []*metrics.Desc{
 		objects, timers, ready, candidates, held, oldestOverdue, oldestOutsideWindow, holds, paced, clockInDoubt, unconfirmed, clockSkew,
-		watchLag, staleWatch,
+		watchLag, staleWatch, deadlines, nextDeadline,
 	} {
 		out <- d
 	}
@@ -101,6 +110,23 @@ func (c *tracked) CollectWithStability(out chan<- metrics.Metric) {
 		value(watchLag, silent.Seconds(), resource)
 		value(staleWatch, number(slices.Contains(t.Stale, resource)), resource)
 	}
+	for resource, within := range t.Deadlines.Within {
+		for i, name := range deadlineBounds() {
+			value(deadlines, float64(within[i]), resource, name)
+		}
+	}
+	for _, next := range t.Deadlines.Next {
+		value(nextDeadline, next.Remaining.Seconds(), next.Namespace)
+	}
+}
+
+// deadlineBounds are the values of the label within.
+func deadlineBounds() []string {
+	var out []string
+	for _, within := range view.DeadlineBounds {
+		out = append(out, within.Name)
+	}
+	return out
 }
 
 // number returns 1 for true.

@@ -92,6 +92,11 @@ func (t *Tracker) TakeGone() []deletion.Gone {
 	return call(t, (*engine.Engine).TakeGone)
 }
 
+// TakeExceeded returns what Kubernetes has ended because of deadlines of Winnow since the last call.
+func (t *Tracker) TakeExceeded() []deletion.Exceeded {
+	return call(t, (*engine.Engine).TakeExceeded)
+}
+
 // SetLastRun records when a controller was last seen to run. It must be called first.
 func (t *Tracker) SetLastRun(last time.Time) {
 	t.do(func(e *engine.Engine) { e.SetLastRun(last) })

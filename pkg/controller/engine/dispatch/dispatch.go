@@ -17,6 +17,8 @@ type Dispatch struct {
 	InFlight map[*deletion.Order]*memory.Record
 	// gone are the deletions that TakeGone has not returned yet.
 	gone []deletion.Gone
+	// exceeded are the objects that TakeExceeded has not returned yet.
+	exceeded []deletion.Exceeded
 }
 
 // New returns a dispatch without orders.

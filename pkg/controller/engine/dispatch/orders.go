@@ -212,6 +212,24 @@ func (disp *Dispatch) TakeGone() []deletion.Gone {
 	return out
 }
 
+// CountExceeded counts an object that Kubernetes has ended because of a deadline that Winnow had set. timed says that this replica knew of
+// the deadline before it was over.
+func (disp *Dispatch) CountExceeded(resource string, x *lifecycle.Exceeded, timed bool) {
+	out := deletion.Exceeded{Resource: resource}
+	if timed && !x.EndedAt.IsZero() {
+		out.Late = new(x.EndedAt.Sub(x.At))
+	}
+	disp.exceeded = append(disp.exceeded, out)
+	disp.Effects.Due = true
+}
+
+// TakeExceeded returns what Kubernetes has ended because of deadlines of Winnow since the last call.
+func (disp *Dispatch) TakeExceeded() []deletion.Exceeded {
+	out := disp.exceeded
+	disp.exceeded = nil
+	return out
+}
+
 // Next returns the earliest time at which Expire or Take has something to do; false if there is none.
 func (disp *Dispatch) Next() (time.Time, bool) {
 	var next decide.Earliest

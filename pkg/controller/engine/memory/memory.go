@@ -48,6 +48,8 @@ type Memory struct {
 	Writes uint64
 	// Counts are the numbers of records for metrics. A number that became zero stays.
 	Counts map[Counted]int
+	// DeadlineEnds counts the deadlines that Winnow has set by their resource and EndMinute.
+	DeadlineEnds map[string]map[int64]int
 
 	// Unwritten are the namespaces whose reports may have changed; "" stands for the cluster policies.
 	Unwritten sets.Set[string]
@@ -63,19 +65,20 @@ type Memory struct {
 // New returns an empty memory.
 func New(c Config) *Memory {
 	return &Memory{
-		Config:     c,
-		Table:      kinds.Builtin(),
-		Protected:  sets.New(alwaysProtected...).Insert(c.Protected...),
-		Records:    newIndex(),
-		Dependents: map[types.UID]sets.Set[*Record]{},
-		CronJobs:   map[types.UID]*lifecycle.CronJob{},
-		Namespaces: map[string]*Namespace{},
-		Quotas:     NewQuotas(),
-		OpenLists:  map[string]*List{},
-		Touched:    newTouched(),
-		Pending:    sets.New[*Namespace](),
-		Counts:     map[Counted]int{},
-		Unwritten:  sets.New[string](),
-		Urgent:     map[string]uint64{},
+		Config:       c,
+		Table:        kinds.Builtin(),
+		Protected:    sets.New(alwaysProtected...).Insert(c.Protected...),
+		Records:      newIndex(),
+		Dependents:   map[types.UID]sets.Set[*Record]{},
+		CronJobs:     map[types.UID]*lifecycle.CronJob{},
+		Namespaces:   map[string]*Namespace{},
+		Quotas:       NewQuotas(),
+		OpenLists:    map[string]*List{},
+		Touched:      newTouched(),
+		Pending:      sets.New[*Namespace](),
+		Counts:       map[Counted]int{},
+		DeadlineEnds: map[string]map[int64]int{},
+		Unwritten:    sets.New[string](),
+		Urgent:       map[string]uint64{},
 	}
 }

@@ -50,7 +50,9 @@ type Namespace struct {
 	deadlineCount int // how many records have a deadline that is to be changed
 	// DeadlinesSet counts the Jobs with a deadline that Winnow has set, and may have to take back.
 	DeadlinesSet int
-	Pools        map[PoolKey]*Pool
+	// Ends are the times at which the deadlines end that Winnow has set.
+	Ends  Ends
+	Pools map[PoolKey]*Pool
 	// touched is how many of the records are in Memory.Touched. Uncounted, Undecided and Unapplied are positions: the records below must be
 	// counted, settled, and have holds applied, whether they are in Memory.Touched or not.
 	touched, Uncounted, Undecided, Unapplied int

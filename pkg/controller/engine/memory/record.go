@@ -32,10 +32,10 @@ type Record struct {
 
 // verdict is the part of a decision without pointers.
 type verdict struct {
+	Flags       flags
 	Action      policy.Action
 	Reason      reasonCode
 	propagation propagationCode
-	Flags       flags
 	// Due is set if policies and guardrails want the object deleted, for DeleteReason, even if something else prevents that. It is also set if
 	// a new deadline would end the object at once. Only SetDue changes it.
 	Due bool
@@ -44,8 +44,8 @@ type verdict struct {
 	DeleteReason reasonCode
 }
 
-// flags are booleans of a record in one byte.
-type flags uint8
+// flags are booleans of a record.
+type flags uint16
 
 const (
 	// native: the native TTL of the object decides.
@@ -64,6 +64,8 @@ const (
 	Waited
 	// Notified: notice of the deletion of the object was given.
 	Notified
+	// SetTooLate: the deadline of the object was over when this replica first saw it.
+	SetTooLate
 )
 
 func (f flags) Has(flag flags) bool { return f&flag != 0 }

@@ -39,6 +39,8 @@ type Totals struct {
 	Silent map[string]time.Duration
 	// Stale are the resources whose watch has been silent for too long.
 	Stale []string
+	// Deadlines are about what runs under deadlines of Winnow.
+	Deadlines Deadlines
 }
 
 // Totals returns the counts over all namespaces, all but OldestOverdue and OldestOutsideWindow. They are kept up to date, so nothing is counted here.
@@ -47,7 +49,7 @@ func (v *View) Totals(now time.Time) Totals {
 		Objects: v.Records.Count, Timers: v.Timers.Len(), Candidates: map[string]map[gc.CandidateState]int{},
 		Held: map[string]map[policy.Reason]int{}, Holds: v.HoldIDs().Len(), Paced: v.Queue.Resting(),
 		ClockInDoubt: v.Fresh.ClockDoubt() != "", Unconfirmed: v.Fresh.Unconfirmed() != "",
-		Silent: v.Watches.Silent(now), Stale: v.Watches.AllStale(),
+		Silent: v.Watches.Silent(now), Stale: v.Watches.AllStale(), Deadlines: v.deadlines(now),
 	}
 	out.ClockSkew, out.ClockCompared = v.Fresh.ClockSkew(now)
 	for of, n := range v.Counts {

@@ -135,6 +135,14 @@ type Result struct {
 // Unanswered reports whether a request was sent, and the answer does not say whether it was carried out.
 func (r Result) Unanswered() bool { return !r.NotSent && (r.Outcome == Unknown || r.ServerError) }
 
+// Exceeded is an object that Kubernetes has ended because of a deadline that Winnow had set.
+type Exceeded struct {
+	Resource string
+	// Late is how long after the deadline Kubernetes did so, negative if before; nil if that is not known, or if the deadline was over when
+	// Winnow set it.
+	Late *time.Duration
+}
+
 // Gone is a deletion after the watch reported the object as gone, or an accepted PATCH, at the time At.
 type Gone struct {
 	*Order
