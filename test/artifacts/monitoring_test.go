@@ -46,6 +46,7 @@ spec:
   - {name: kept, selector: {matchLabels: {kind: kept}}, ttl: never}
   - {name: waits, selector: {matchLabels: {kind: waits}}, ttl: 1h}
   - {name: few, selector: {matchLabels: {kind: few}}, ttl: 1h, capacity: {maxObjects: 5, minAge: 2s}}
+  - {name: limited, resources: [jobs.batch], selector: {matchLabels: {kind: limited}}, activeDeadline: 6s}
   - {name: created, resources: [jobs.batch], selector: {matchLabels: {kind: created}}, after: Created, ttl: 5s}
 ---
 apiVersion: gc.winnow.dev/v1alpha1
@@ -168,8 +169,17 @@ func (w workload) aggregator() (string, error) {
 	return out.String(), err
 }
 
-// special makes Jobs that are not simply deleted.
+// special makes Jobs that are not simply deleted, and some that have a deadline as if Winnow had set it, so that Winnow needs no right to.
 func (w workload) special() {
+	for i := range 5 {
+		j := jobs.New(fmt.Sprint("limited-", i))
+		j.Labels, j.Annotations = map[string]string{"kind": "limited"}, map[string]string{"gc.winnow.dev/active-deadline-seconds": "6"}
+		j.Spec.ManagedBy, j.Spec.ActiveDeadlineSeconds = nil, new(int64(6))
+		j.Spec.Template.Annotations = map[string]string{"test.winnow.dev/run-for": "forever"}
+		if _, err := client.BatchV1().Jobs("monitored").Create(w.Context(), j, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
 	w.finish("monitored", "malformed", "", func(j *batchv1.Job) { j.Annotations = map[string]string{"gc.winnow.dev/ttl": "?"} })
 	w.finish("monitored", "final", "", func(j *batchv1.Job) { j.Finalizers = []string{"test.winnow.dev/stays"} })
 	for i := range 8 {

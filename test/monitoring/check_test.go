@@ -57,6 +57,19 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// TestInline: what is recorded is evaluated from the metrics that it is made from, with its labels.
+func TestInline(t *testing.T) {
+	all := inline([]rulefmt.Rule{
+		{Record: "a:b:c", Expr: "x > 1", Labels: map[string]string{"of": "x"}},
+		{Record: "a:b:c", Expr: "y"},
+		{Alert: "A", Expr: "avg_over_time(a:b:c[1h]) > a:b:c"},
+	})
+	const both = `(label_replace((x > 1), "of", "x", "", "") or (y))`
+	if want := "avg_over_time((" + both + " and on() vector(time()) >= 0)[1h:5m]) > " + both; all[2].Expr != want {
+		t.Errorf("got %s, want %s", all[2].Expr, want)
+	}
+}
+
 // wantError checks that an error contains a text, or for "" that there is none.
 func wantError(t *testing.T, err error, want string) {
 	t.Helper()

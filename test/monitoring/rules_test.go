@@ -41,7 +41,16 @@ const healthy = `load 1m
 	winnow_policies{ready="True",reason="Enforcing"} 7x180
 	winnow_policies{ready="False",reason="NamespaceProtected"} 1x180
 	winnow_deletions_total{instance="a"} 0+10x180
+	winnow_deletion_lateness_seconds_bucket{instance="a",le="30.0"} 0+10x180
+	winnow_deletion_lateness_seconds_count{instance="a"} 0+10x180
+	winnow_deadline_lateness_seconds_bucket{instance="a",resource="jobs.batch",le="-5.0"} 0x180
+	winnow_deadline_lateness_seconds_bucket{instance="a",resource="jobs.batch",le="5.0"} 0+5x180
+	winnow_deadline_lateness_seconds_count{instance="a",resource="jobs.batch"} 0+5x180
+	winnow_tracker_next_deadline_seconds{instance="a",object_namespace="team-a"} 600x180
 `
+
+// lateBucket is the series of the deletions that were not late.
+const lateBucket = `winnow_deletion_lateness_seconds_bucket{instance="a",le="30.0"}`
 
 // TestAlerts: each alert fires once its expression has been true for long enough, not sooner, and no other alert fires.
 func TestAlerts(t *testing.T) {
@@ -156,6 +165,48 @@ func TestAlerts(t *testing.T) {
 		"records wait": {
 			series: healthy + minutes(`winnow_records_pending{instance="a"}`, "1500x180"), after: 5 * time.Minute, want: "WinnowRecordsLost",
 		},
+		"half of the deletions are late": {
+			series: replaced(lateBucket, "0+5x180"), from: time.Minute, after: 15 * time.Minute, want: "WinnowBurnsBudget",
+			says: `50% have missed the objective "deletions"`,
+		},
+		"half of the deletions are late, by a Prometheus before 3.0": {
+			series: strings.NewReplacer(lateBucket, strings.Replace(lateBucket, "30.0", "30", 1)).Replace(replaced(lateBucket, "0+5x180")),
+			from:   time.Minute, after: 15 * time.Minute, want: "WinnowBurnsBudget",
+		},
+		"three of a hundred deletions are late": {
+			series: replaced(lateBucket, "0+9.7x180"), from: time.Minute, after: time.Hour, want: "WinnowBurnsBudgetSlowly",
+			says: `3% have missed the objective "deletions"`,
+		},
+		"one of a thousand deletions is late": {series: replaced(lateBucket, "0+9.99x180"), after: 3 * time.Hour},
+		"few deletions, all late": {
+			series: minutes("winnow_leading", "1x180") + minutes(`winnow_deletion_lateness_seconds_bucket{le="30.0"}`, "0x180") +
+				minutes("winnow_deletion_lateness_seconds_count", "0+0.05x180"),
+			after: 3 * time.Hour,
+		},
+		"deadlines are enforced late": {
+			series: replaced(`winnow_deadline_lateness_seconds_bucket{instance="a",resource="jobs.batch",le="5.0"}`, "0+4x180"),
+			from:   2 * time.Minute, after: 15 * time.Minute, want: "WinnowBurnsBudget", says: `20% have missed the objective "deadlines"`,
+		},
+		"deadlines are enforced too soon": {
+			series: replaced(`winnow_deadline_lateness_seconds_bucket{instance="a",resource="jobs.batch",le="-5.0"}`, "0+1x180"),
+			from:   2 * time.Minute, after: 15 * time.Minute, want: "WinnowBurnsBudget", says: `20% have missed the objective "deadlines"`,
+		},
+		"the API comes and goes": {
+			series: replaced(`aggregator_unavailable_apiservice{name="v1alpha1.gc.winnow.dev"}`, strings.Repeat("0x3 1x1 0x3 ", 18)),
+			from:   5 * time.Minute, after: 15 * time.Minute, want: "WinnowBurnsBudget", says: `the objective "api"`,
+		},
+		"the leader comes and goes": {
+			series: replaced(`winnow_leading{instance="a"}`, strings.Repeat("1x3 0x1 1x3 ", 18)),
+			from:   5 * time.Minute, after: 15 * time.Minute, want: "WinnowBurnsBudget", says: `the objective "able"`,
+		},
+		"a deadline is not enforced": {
+			series: replaced(`winnow_tracker_next_deadline_seconds{instance="a",object_namespace="team-a"}`, "-540-60x180"),
+			from:   2 * time.Minute, after: 5 * time.Minute, want: "WinnowDeadlinesNotEnforced", says: "In team-a",
+		},
+		"a deadline is enforced, and one replica does not know": {
+			series: healthy + minutes(`winnow_tracker_next_deadline_seconds{instance="b",object_namespace="team-a"}`, "-540-60x180"),
+			after:  time.Hour,
+		},
 		"suspended": {
 			series: minutes("winnow_leading", "1x1500\n\t"+`winnow_tracker_held{instance="a",reason="Suspended"} 2x1500`),
 			after:  24 * time.Hour, want: "WinnowSuspended", says: "2 objects",
@@ -231,7 +282,10 @@ type alerts struct {
 func newAlerts(t *testing.T, s *teststorage.TestStorage) *alerts {
 	engine := promqltest.NewTestEngine(t, false, 0, 1_000_000)
 	a := &alerts{T: t, query: rules.EngineQueryFunc(engine, s)}
-	for _, r := range readAlerts(t) {
+	for _, r := range inline(readAll(t)) {
+		if r.Alert == "" {
+			continue
+		}
 		expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
 		if err != nil {
 			t.Fatal(err)
@@ -259,7 +313,7 @@ func (a *alerts) at(at time.Duration) map[string]string {
 	return out
 }
 
-func readAlerts(t *testing.T) []rulefmt.Rule {
+func readAll(t *testing.T) []rulefmt.Rule {
 	t.Helper()
 	all, err := readRules(ruleFile)
 	if err != nil {
@@ -268,13 +322,42 @@ func readAlerts(t *testing.T) []rulefmt.Rule {
 	return all
 }
 
+// TestObjectives: each objective has a budget, and its errors in every window, and the page explains it.
+func TestObjectives(t *testing.T) {
+	page, err := os.ReadFile("../../docs/slo.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := map[string][]string{}
+	for _, r := range readAll(t) {
+		if slo := r.Labels["slo"]; slo != "" {
+			recorded[slo] = append(recorded[slo], r.Record)
+		}
+	}
+	want := []string{"winnow:slo_budget:ratio"}
+	for _, window := range []string{"5m", "30m", "1h", "6h", "3d"} {
+		want = append(want, "winnow:slo_errors:ratio_"+window)
+	}
+	for slo, got := range recorded {
+		if !slices.Equal(got, want) {
+			t.Errorf("%s records %v, want %v", slo, got, want)
+		}
+		if !strings.Contains(string(page), "\n| `"+slo+"` |") {
+			t.Errorf("docs/slo.md does not explain the objective %s", slo)
+		}
+	}
+	if len(recorded) != 4 {
+		t.Errorf("%d objectives", len(recorded))
+	}
+}
+
 // TestAlertsAreExplained: each alert has a severity, a summary, a description, and a section that says what to do.
 func TestAlertsAreExplained(t *testing.T) {
 	page, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := readAlerts(t)
+	all := slices.DeleteFunc(readAll(t), func(r rulefmt.Rule) bool { return r.Record != "" })
 	for _, r := range all {
 		if r.Alert == "" || !slices.Contains([]string{"critical", "warning", "info"}, r.Labels["severity"]) ||
 			r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
