@@ -64,6 +64,10 @@ var manifests = []manifest{
 	{path: "optional/network-policy.yaml", template: "network-policy.yaml", values: []string{"--set=networkPolicy.enabled=true"}},
 	{path: "optional/priority.yaml", template: "optional/priority.yaml", values: everything},
 	{path: "optional/referrers.yaml", template: "optional/referrers.yaml", values: everything},
+	{
+		path: "optional/trainjob-deadlines.yaml", template: "optional/trainjob-deadlines.yaml",
+		values: []string{"--set=optional.trainJobDeadlineSeconds=604800"},
+	},
 	{path: "monitoring/rbac.yaml", template: "monitoring/rbac.yaml", values: everything},
 	{path: "monitoring/rules.yaml", template: "monitoring/rules.yaml", values: everything},
 	{path: "monitoring/servicemonitor.yaml", template: "monitoring/servicemonitor.yaml", values: everything},

@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/winnow-dev/winnow/test/cluster"
 )
 
 // ofHelm are labels and annotations that manifests do without, and the ones of Argo CD, which the storage gets from its kustomization.
@@ -46,10 +48,10 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// dangerous is applied only by name, and only before Kubernetes 1.36.
-const dangerous = artifacts + "optional/accounts-before-1.36.yaml"
+// byFile are applied only one by one: a dangerous right for old versions of Kubernetes, and a policy that changes objects of others.
+var byFile = []string{artifacts + "optional/accounts-before-1.36.yaml", artifacts + "optional/trainjob-deadlines.yaml"}
 
-// TestFolders: "kubectl apply -k" takes each folder, and all kustomizations name all files, except the dangerous one. The folders do without
+// TestFolders: "kubectl apply -k" takes each folder, and all kustomizations name all files, except those of byFile. The folders do without
 // Go and scripts, so that they can be applied from a repository.
 func TestFolders(t *testing.T) {
 	for _, folder := range []string{"all", "storage", "install", "one-node", "no-delete", "cert-manager", "optional", "monitoring"} {
@@ -64,7 +66,7 @@ func TestFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, o := range objects(t, string(content)) {
-				if o.Kind != "Kustomization" && strings.Contains(built, "  name: "+o.Metadata.Name+"\n") == (file == dangerous) {
+				if o.Kind != "Kustomization" && strings.Contains(built, "  name: "+o.Metadata.Name+"\n") == slices.Contains(byFile, file) {
 					t.Errorf("artifacts/%s: %s %s of %s is missing, or must not be there", folder, o.Kind, o.Metadata.Name, file)
 				}
 			}
@@ -131,6 +133,9 @@ func prepareNamespace(t *testing.T) {
 func TestFieldsAreKnown(t *testing.T) {
 	prepareNamespace(t)
 	for name, values := range valueSets(t) {
+		if name == "trainjobs" && !cluster.Since(t, "1.36", "it does not serve MutatingAdmissionPolicies in v1") {
+			continue
+		}
 		var known []string
 		for document := range strings.SplitSeq(render(t, "--values", values), "\n---\n") {
 			if !strings.Contains(document, "\napiVersion: monitoring.coreos.com/") && !strings.Contains(document, "\napiVersion: cert-manager.io/") {

@@ -24,6 +24,7 @@ func TestRefusals(t *testing.T) {
 		"optional.referrer=true":                           "at '/optional': additional properties 'referrer' not allowed",
 		"guard.resources.request.cpu=1":                    "at '/guard/resources': additional properties 'request' not allowed",
 		"size=huge":                                        "at '/size': value must be one of 'small', 'medium', 'large'",
+		"optional.trainJobDeadlineSeconds=-1":              "at '/optional/trainJobDeadlineSeconds': minimum: got -1, want 0",
 		"replicas=-1":                                      "at '/replicas': minimum: got -1, want 0",
 		"replicas=two":                                     "at '/replicas': got string, want integer",
 		"image.repository=":                                "at '/image/repository': '' does not match pattern",

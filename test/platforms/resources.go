@@ -73,7 +73,13 @@ var (
 	}
 	TrainJobs = Resource{
 		Group: "trainer.kubeflow.org", Kind: "TrainJob", Plural: "trainjobs", Versions: []string{"v1alpha1"},
-		Spec:   map[string]any{"ttlSecondsAfterFinished": seconds},
+		Spec: map[string]any{
+			"ttlSecondsAfterFinished": seconds,
+			"activeDeadlineSeconds": map[string]any{
+				"type": "integer", "format": "int64", "minimum": 1,
+				"x-kubernetes-validations": []any{map[string]any{"rule": "self == oldSelf", "message": "field is immutable"}},
+			},
+		},
 		Status: map[string]any{"conditions": conditions},
 	}
 	RayJobs = Resource{
