@@ -76,6 +76,7 @@ func TestDeadlines(t *testing.T) {
 		t.Error("the Pod lost its deadline")
 	}
 	t.Run("held", testHeldDeadlines) // Here, because Winnow has the right by now.
+	t.Run("suspended", testSuspendedDeadlines)
 }
 
 // testHeldDeadlines: a change that would end many Jobs at once ends none before somebody approves it.
