@@ -67,6 +67,7 @@ var measurements = []struct {
 	{"custom", measureCustom},
 	{"unused", measureUnused},
 	{"expiry", measureExpiry},
+	{"deadlines", measureDeadlines},
 	{"policies", measurePolicies},
 	{"watches", measureWatches},
 	{"scale", measureScale},
@@ -134,14 +135,15 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
 	flags.DurationVar(&o.window, "window", time.Minute, "idle, custom, unused, policies, watches, scale: how long memory and CPU are watched")
-	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant, candidates: Jobs that expire in each round")
-	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant, candidates: over how long they expire")
+	flags.IntVar(&o.expiries, "expiries", 500,
+		"expiry, deadlines, policies, tenant, candidates: Jobs that expire, or exceed their deadline, in each round")
+	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, deadlines, policies, tenant, candidates: over how long they expire")
 	flags.IntVar(
 		&o.rounds,
 		"rounds",
 		5,
-		"expiry, throughput, accounts, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd number, in "+
-			"turn with what stands beside; who goes first changes",
+		"expiry, deadlines, throughput, accounts, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd "+
+			"number, in turn with what stands beside; who goes first changes",
 	)
 	flags.IntVar(&o.policies, "policies", 10000, "policies, watches: CleanupPolicies, at least three for each namespace")
 	flags.DurationVar(
