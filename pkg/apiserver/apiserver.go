@@ -128,6 +128,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	if err := server.AddReadyzChecks(ready); err != nil {
 		return nil, fmt.Errorf("cannot add the readiness check of the storage: %w", err)
 	}
+	reviews := cleanupreview.NewStorage(c.reviewer, policies.Policies, clusterPolicies.Policies, authorizer)
 	group := genericapiserver.NewDefaultAPIGroupInfo(gc.GroupName, Scheme, ParameterCodec, Codecs)
 	group.NegotiatedSerializer = negotiatedSerializer{Codecs}
 	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
@@ -140,7 +141,8 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		"cleanupcandidates":             cleanupcandidate.NewREST(c.reader, authorizer, c.clock),
 		"cleanuprecords":                cleanuprecord.NewREST(c.records, authorizer, c.clock),
 		"cleanupcopies":                 cleanupcopy.NewREST(c.copies, authorizer, c.clock),
-		"cleanupreviews":                cleanupreview.NewREST(c.reviewer, policies.Policies, authorizer),
+		"cleanupreviews":                reviews.Reviews,
+		"clustercleanupreviews":         reviews.ClusterReviews,
 	}
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot serve the API group %s: %w", gc.GroupName, err)

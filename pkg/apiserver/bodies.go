@@ -105,7 +105,7 @@ func checkBody(body []byte, kind schema.GroupVersionKind, name string, r *http.R
 // isStrict reports whether unknown fields are errors. In a review they always are: nothing is lost by an error, and many users can create
 // one only with the flag --validate=false, since kubectl looks for a PATCH of the kind, finds none, and wants to list CRDs.
 func isStrict(kind schema.GroupVersionKind, r *http.Request) bool {
-	return kind.Kind == "CleanupReview" || r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict
+	return strings.HasSuffix(kind.Kind, "CleanupReview") || r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict
 }
 
 // decodeBody decodes a body without types.

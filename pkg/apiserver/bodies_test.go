@@ -157,14 +157,16 @@ func TestUnknownFields(t *testing.T) {
 
 // TestUnknownFieldsOfReviews: they are errors in any mode.
 func TestUnknownFieldsOfReviews(t *testing.T) {
-	for _, mode := range []string{"", "Ignore", "Warn", "Strict"} {
-		got := answered(t, request{
-			method: http.MethodPost, resource: "cleanupreviews", contentType: "application/json", query: "fieldValidation=" + mode,
-			body: `{"metadata":{"name":"p"},"spec":{"ttlAfterFinish":"1h"}}`,
-		})
-		const want = `BadRequest CleanupReview "p" cannot be written: strict decoding error: unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`
-		if got != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", mode, got, want)
+	for resource, kind := range map[string]string{"cleanupreviews": "CleanupReview", "clustercleanupreviews": "ClusterCleanupReview"} {
+		for _, mode := range []string{"", "Ignore", "Warn", "Strict"} {
+			got := answered(t, request{
+				method: http.MethodPost, resource: resource, contentType: "application/json", query: "fieldValidation=" + mode,
+				body: `{"metadata":{"name":"p"},"spec":{"ttlAfterFinish":"1h"}}`,
+			})
+			want := `BadRequest ` + kind + ` "p" cannot be written: strict decoding error: unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`
+			if got != want {
+				t.Errorf("%s: got\n%s\nwant\n%s", mode, got, want)
+			}
 		}
 	}
 }

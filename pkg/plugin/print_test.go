@@ -121,3 +121,55 @@ func TestReviewAsAPlan(t *testing.T) {
 		"Not counted, because you may not list them: pods",
 		"There are more objects than were counted, so every number is a minimum.")
 }
+
+func TestClusterReviewAsAPlan(t *testing.T) {
+	var out bytes.Buffer
+	count := v1alpha1.ReviewedCount{Now: 1, Hour: 1, Day: 2, Week: 2, Held: 3}
+	r := &v1alpha1.ClusterCleanupReview{
+		ObjectMeta: metav1.ObjectMeta{Name: "defaults"},
+		Status: v1alpha1.ClusterCleanupReviewStatus{
+			CleanupReviewStatus: v1alpha1.CleanupReviewStatus{
+				Deletions: []v1alpha1.ReviewedRule{{Resource: "jobs.batch", ReviewedCount: count}},
+				Sample:    []v1alpha1.ReviewedObject{{Resource: "jobs.batch", Namespace: "team-a", Name: "b", Reason: "OverCeiling"}},
+				WithDraft: count, WithoutDraft: v1alpha1.ReviewedCount{Week: 7}, HiddenResources: []string{"pods"},
+			},
+			Namespaces: []v1alpha1.ReviewedNamespace{{
+				Namespace: "team-a", WithDraft: count, WithoutDraft: v1alpha1.ReviewedCount{Week: 7},
+				Ceilings: []v1alpha1.CeilingStatus{{Resource: "jobs.batch", Objects: 9, MaxObjects: 4, Over: 5}},
+			}},
+			UnlistedNamespaces: 12,
+			Ceilings:           []v1alpha1.CeilingStatus{{Resource: "jobs.batch", Objects: 20, MaxObjects: 8, Over: 12}},
+			Holds:              []v1alpha1.ReviewedHold{{Objects: 3, Why: "too many"}},
+		},
+	}
+	if err := printReview(&out, r, false, plugintest.Now); err != nil {
+		t.Fatal(err)
+	}
+	plugintest.Lines(t, out.String(),
+		"Cluster policy defaults would delete",
+		"RESOURCE     RULE        NOW   1H    1D    7D    HELD",
+		"jobs.batch   (ceiling)   1     1     2     2     3",
+		"",
+		"All policies together would delete",
+		"NAMESPACE   NOW   1H    1D    7D    HELD   NOW WITHOUT   7D WITHOUT",
+		"team-a      1     1     2     2     3      0             7",
+		"and 12 more",
+		"",
+		"Its ceilings",
+		"CEILING      NAMESPACE   OBJECTS   KEEPS   OVER",
+		"jobs.batch   (all)       20        8       12",
+		"jobs.batch   team-a      9         4       5",
+		"",
+		"These would wait for approval",
+		"NAMESPACE   OBJECTS   WHY",
+		"(all)       3         too many",
+		"",
+		"The first of them",
+		"OBJECT                RULE        DUE   REASON",
+		"team-a jobs.batch/b   (ceiling)   now   OverCeiling",
+		"",
+		"All policies together delete 1 now and 2 within a week. Without this policy: 0 and 7.",
+		"Due within a week, but something keeps them: 3.",
+		"Counted only in namespaces in which you may list them: pods",
+		"There are more objects than were counted, so every number is a minimum.")
+}

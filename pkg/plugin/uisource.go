@@ -275,14 +275,14 @@ func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Prev
 	if err := files.Add(ctx, &drafts, []byte(text), namespace); err != nil {
 		return ui.Preview{Errors: fieldErrors(err)}, nil
 	}
-	policies, err := files.OnlyPolicies(drafts, "FILENAME")
-	if err == nil && len(policies) != 1 {
-		err = errors.New("write one policy")
-	}
-	if err != nil {
+	switch {
+	case len(drafts.ClusterPolicies) > 0:
+		err := errors.New("the page is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow preview -f FILENAME")
 		return ui.Preview{Errors: fieldErrors(err)}, nil
+	case len(drafts.Policies) != 1:
+		return ui.Preview{Errors: fieldErrors(errors.New("write one policy"))}, nil
 	}
-	draft := policies[0]
+	draft := drafts.Policies[0]
 	cluster, server, said, err := s.decides(ctx)
 	if err != nil {
 		return ui.Preview{}, err
@@ -295,7 +295,7 @@ func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Prev
 				draft.Namespace, v1alpha1.Resource("cleanupreviews"))
 		}
 	}
-	review, warnings, err := cluster.ReviewBy(ctx, server, draft)
+	review, warnings, err := cluster.Review(ctx, server, draft)
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return ui.Preview{Errors: fieldErrors(err)}, nil

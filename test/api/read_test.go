@@ -27,6 +27,7 @@ func TestDiscovery(t *testing.T) {
 		{"cleanuprecords", "crec", "gc.winnow.dev/v1alpha1", "true", "CleanupRecord", "get,list"},
 		{"cleanupreviews", "gc.winnow.dev/v1alpha1", "true", "CleanupReview", "create"},
 		{"clustercleanuppolicies", "ccup", "gc.winnow.dev/v1alpha1", "false", "ClusterCleanupPolicy", verbs},
+		{"clustercleanupreviews", "gc.winnow.dev/v1alpha1", "false", "ClusterCleanupReview", "create"},
 		{"resourcelifecycles", "rlc", "gc.winnow.dev/v1alpha1", "false", "ResourceLifecycle", verbs},
 	}
 	if !slices.EqualFunc(got, want, slices.Equal) {

@@ -209,6 +209,9 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policies.yaml")
 	draft := filepath.Join(t.TempDir(), "draft.yaml")
 	const draftText = "{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: defaults, namespace: plugin}, spec: {ttlAfterFinished: 1m}}"
+	const clusterDraftText = `{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: plugin}, spec: {mode: Enforce,
+		namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: plugin}},
+		guardrails: {maxTTL: 1d, ceilings: [{resources: [jobs.batch], maxObjects: 10}]}}}`
 	for path, text := range map[string]string{file: pluginPolicies, draft: draftText} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -310,7 +313,20 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("the report with the policies in the cluster (-before +after):\n%s", diff)
 	}
-	compareReviews(t, reader, localDrafts(t, draftText).Policies[0])
+	compareReviews(t, func(ctx context.Context, server bool) (any, v1alpha1.ReviewedCount, error) {
+		r, _, err := reader.Review(ctx, server, localDrafts(t, draftText).Policies[0])
+		if err != nil {
+			return nil, v1alpha1.ReviewedCount{}, err
+		}
+		return r.Status, r.Status.WithDraft, nil
+	})
+	compareReviews(t, func(ctx context.Context, server bool) (any, v1alpha1.ReviewedCount, error) {
+		r, _, err := reader.ClusterReview(ctx, server, localDrafts(t, clusterDraftText).ClusterPolicies[0])
+		if err != nil {
+			return nil, v1alpha1.ReviewedCount{}, err
+		}
+		return r.Status, r.Status.WithDraft, nil
+	})
 	var explained v1alpha1.CleanupCandidate
 	mustRun(t, 0, &explained, tenant, "why", "jobs.batch/"+anyName(want), "-n", pluginNamespace, "-o", "json")
 	if diff := cmp.Diff(want["jobs.batch/"+anyName(want)], statuses([]v1alpha1.CleanupCandidate{explained})["jobs.batch/"+anyName(want)]); diff != "" {
@@ -356,20 +372,21 @@ func compareCandidates(t *testing.T, want map[string]v1alpha1.CleanupCandidateSt
 	}
 }
 
-// compareReviews reviews a draft in both ways.
-func compareReviews(t *testing.T, reader *local.Cluster, draft *internal.CleanupPolicy) {
+// compareReviews reviews a draft in both ways: by the server, and by the plugin. review returns the status, and what all policies would
+// delete.
+func compareReviews(t *testing.T, review func(ctx context.Context, server bool) (any, v1alpha1.ReviewedCount, error)) {
 	t.Helper()
 	err := poll.Until(t.Context(), 5*time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
-		server, err := reader.ServerReview(ctx, draft)
+		server, counted, err := review(ctx, true)
 		if err != nil {
 			return err
 		}
-		here, _, err := reader.Review(ctx, draft)
+		here, _, err := review(ctx, false)
 		if err != nil {
 			return err
 		}
-		if diff := cmp.Diff(server.Status, here.Status); diff != "" || server.Status.WithDraft == (v1alpha1.ReviewedCount{}) {
-			return fmt.Errorf("%+v; reviews (-server +plugin):\n%s", server.Status, diff)
+		if diff := cmp.Diff(server, here); diff != "" || counted == (v1alpha1.ReviewedCount{}) {
+			return fmt.Errorf("%+v; reviews (-server +plugin):\n%s", server, diff)
 		}
 		return nil
 	})
@@ -385,7 +402,7 @@ func checkPluginAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	questions := []string{"selfsubjectaccessreviews", "cleanupreviews"}
+	questions := []string{"selfsubjectaccessreviews", "cleanupreviews", "clustercleanupreviews"}
 	for _, e := range events {
 		asks := e.Verb == "create" && slices.Contains(questions, e.ObjectRef.Resource)
 		if e.Verb != "get" && e.Verb != "list" && !asks || e.ResponseStatus.Code == 403 {

@@ -254,6 +254,14 @@ func TestUserRoles(t *testing.T) {
 // userRights are the verbs for policies of a namespace, for cluster policies, and for lifecycles.
 type userRights struct{ inNamespace, ofCluster, lifecycles string }
 
+// clusterReviews returns the verbs for reviews of cluster policies. Whoever may read cluster policies may review drafts of them.
+func (r userRights) clusterReviews() string {
+	if r.ofCluster == "" {
+		return ""
+	}
+	return "create"
+}
+
 // checkRole binds the role to one user in a namespace, and to another in all of the cluster.
 func checkRole(t *testing.T, team, role string, want userRights) {
 	t.Helper()
@@ -280,6 +288,8 @@ func checkRole(t *testing.T, team, role string, want userRights) {
 		{everywhere, "team-other", "cleanupcopies", "get list"},
 		{member, team, "cleanupreviews", "create"},
 		{member, "team-other", "cleanupreviews", ""},
+		{member, "", "clustercleanupreviews", ""},
+		{everywhere, "", "clustercleanupreviews", want.clusterReviews()},
 		{member, "", "clustercleanuppolicies", ""},
 		{everywhere, "", "clustercleanuppolicies", want.ofCluster},
 		{everywhere, "", "clustercleanuppolicies/status", ""},

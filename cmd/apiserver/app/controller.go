@@ -170,11 +170,11 @@ func (q *questions) CopyContent(ctx context.Context, namespace, name string) (*g
 }
 
 // Review says what a draft would delete.
-func (q *questions) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
+func (q *questions) Review(ctx context.Context, draft gc.Draft) (gc.ClusterCleanupReviewStatus, error) {
 	if c := q.controller.Load(); c != nil {
 		return c.Review(ctx, draft)
 	}
-	return gc.CleanupReviewStatus{}, errStarting
+	return gc.ClusterCleanupReviewStatus{}, errStarting
 }
 
 // barriersOf returns the Barriers of the storage in the cluster.

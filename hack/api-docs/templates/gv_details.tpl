@@ -11,5 +11,6 @@ explains how the fields work together.
 | [CleanupRecord](#cleanuprecord) | `cleanuprecords`, short name `crec`; read only |
 | [CleanupCopy](#cleanupcopy) | `cleanupcopies`, short name `ccopy`; read only |
 | [CleanupReview](#cleanupreview) | `cleanupreviews`; create only, the answer is not stored |
+| [ClusterCleanupReview](#clustercleanupreview) | `clustercleanupreviews`; create only, the answer is not stored |
 {{ range .SortedTypes }}{{ template "type" . }}{{ end -}}
 {{ end -}}

@@ -33,11 +33,13 @@ type CleanupReviewStatus struct {
 	Deletions []ReviewedRule
 	// Sample has the first objects that the draft would delete, in the order of their dueTime.
 	Sample []ReviewedObject
-	// WithDraft is what all policies together would delete in the namespace, the draft included.
+	// WithDraft is what all policies together would delete, the draft included.
 	WithDraft ReviewedCount
-	// WithoutDraft is what the policies of today would delete in the namespace.
+	// WithoutDraft is what the policies of today would delete.
 	WithoutDraft ReviewedCount
-	// HiddenResources are resources that these policies are about, and that you may not list. Their objects are not counted.
+	// HiddenResources are resources that these policies are about, and that you may not list. Their objects are not counted. For a
+	// cluster policy, these are the resources that you may not list in all namespaces, and their objects are counted only in namespaces in
+	// which you may list them.
 	HiddenResources []string
 }
 
@@ -60,7 +62,7 @@ type ReviewedCount struct {
 type ReviewedRule struct {
 	// Resource is the resource, as "resource.group".
 	Resource string
-	// Rule is the name of the rule, or "default" for the defaults of the policy.
+	// Rule is the name of the rule, "default" for the defaults of the policy, or empty for its ceilings.
 	Rule string
 	// Count is how many there are.
 	ReviewedCount
@@ -70,9 +72,11 @@ type ReviewedRule struct {
 type ReviewedObject struct {
 	// Resource is its resource, as "resource.group".
 	Resource string
+	// Namespace is its namespace, in the review of a cluster policy.
+	Namespace string
 	// Name is its name.
 	Name string
-	// Rule is the name of the rule, or "default" for the defaults of the policy.
+	// Rule is the name of the rule, "default" for the defaults of the policy, or empty for its ceilings.
 	Rule string
 	// DueTime is when it becomes due; unset if it is due already.
 	DueTime *metav1.Time

@@ -3,12 +3,15 @@
 
 package gc
 
+import "context"
+
 // +k8s:deepcopy-gen=false
 
-// Draft is a CleanupPolicy to be reviewed. It is never served.
+// Draft is a policy to be reviewed. It is never served.
 type Draft struct {
-	// Before is the policy whose place the draft takes; nil if there is none.
-	Before, After *CleanupPolicy
-	// MayList reports whether the answer may be about objects of a resource. It is called for every object.
-	MayList func(resource string) bool
+	// PolicyChange has the draft as After, and as Before the policy whose place it takes. DryRun is set.
+	PolicyChange
+	// MayList reports whether the answer may be about the objects of a resource in a namespace; for ResourceAll about all resources, and for
+	// no namespace about all namespaces.
+	MayList func(ctx context.Context, resource, namespace string) (bool, error)
 }

@@ -32,7 +32,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(
 		SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{},
 		&ResourceLifecycle{}, &ResourceLifecycleList{}, &CleanupCandidate{}, &CleanupCandidateList{}, &CleanupReview{},
-		&CleanupRecord{}, &CleanupRecordList{}, &CleanupCopy{}, &CleanupCopyList{},
+		&ClusterCleanupReview{}, &CleanupRecord{}, &CleanupRecordList{}, &CleanupCopy{}, &CleanupCopyList{},
 	)
 	return nil
 }

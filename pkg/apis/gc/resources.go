@@ -73,6 +73,7 @@ var neverNames = sets.New(
 	"resourcelifecycles", "resourcelifecycle", "rlc",
 	"cleanupcandidates", "cleanupcandidate", "cand",
 	"cleanupreviews", "cleanupreview",
+	"clustercleanupreviews", "clustercleanupreview",
 	"cleanuprecords", "cleanuprecord", "crec",
 	"cleanupcopies", "cleanupcopy", "ccopy",
 	"storedcleanuppolicies", "storedcleanuppolicy",

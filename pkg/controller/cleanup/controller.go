@@ -254,9 +254,9 @@ func (c *Controller) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.Ca
 }
 
 // Review says what a draft would delete, and when.
-func (c *Controller) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
+func (c *Controller) Review(ctx context.Context, draft gc.Draft) (gc.ClusterCleanupReviewStatus, error) {
 	if !c.Synced() {
-		return gc.CleanupReviewStatus{}, errNotSynced
+		return gc.ClusterCleanupReviewStatus{}, errNotSynced
 	}
 	return c.forecast.Review(ctx, draft)
 }

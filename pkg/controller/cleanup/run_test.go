@@ -286,7 +286,8 @@ func TestAnswersOnceSynced(t *testing.T) {
 			_, out["resources of candidates"] = c.CandidateResources("")
 			_, out["named resources"] = c.NamedResources()
 			_, out["review"] = c.Review(t.Context(), gc.Draft{
-				After: testbuilders.Policy("draft").Default("1h").Obj(), MayList: func(string) bool { return true },
+				PolicyChange: gc.PolicyChange{After: testbuilders.Policy("draft").Default("1h").Obj(), DryRun: true},
+				MayList:      func(context.Context, string, string) (bool, error) { return true, nil },
 			})
 			return out
 		}

@@ -103,11 +103,21 @@ func (d *driver) Holds(p metav1.Object) ([]gc.PolicyHold, bool) {
 	return out.All, out.Complete
 }
 
+func (d *driver) Needs(change gc.PolicyChange) trial.Needs {
+	var out trial.Needs
+	d.read(trial.NeedsOf(d.Engine, trial.Propose(change), &out))
+	return out
+}
+
 // Snapshot copies everything that a change affects. The driver of the copy has a separate budget.
 func (d *driver) Snapshot(change gc.PolicyChange, most int, now time.Time) *trialCopy {
+	return d.SnapshotOf(trial.Propose(change), most, now)
+}
+
+func (d *driver) SnapshotOf(change trial.Proposal, most int, now time.Time) *trialCopy {
 	s := &trialCopy{driver: newDriver(memory.Config{})}
 	var reading memory.Reading
-	s.Snapshot, reading = trial.New(d.Engine, trial.Propose(change), most, s.driver.Config.Spent, now)
+	s.Snapshot, reading = trial.New(d.Engine, change, most, s.driver.Config.Spent, now)
 	s.driver.Engine = s.Snapshot.Engine
 	d.read(reading)
 	return s

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/scope"
+	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
@@ -33,6 +34,22 @@ func BenchmarkLock(b *testing.B) {
 			p := scaleClusterPolicy(generation, scaleCeiling(int64(scaleJobs*8/10-generation)))
 			t.Snapshot(gc.PolicyChange{After: p}, 50_000, testbuilders.Now)
 			t.SetClusterPolicy(p, testbuilders.Now)
+		})
+	})
+	b.Run("review in many namespaces", func(b *testing.B) {
+		t := newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
+		var namespaces []*metav1.PartialObjectMetadata
+		for ns := range manyNamespaces {
+			namespaces = append(namespaces, testbuilders.Namespace(fmt.Sprintf("team-%05d", ns), "1"))
+		}
+		t.ReplaceNamespaces(namespaces, "1", testbuilders.Now)
+		t.ReplacePolicies(nil, "1", testbuilders.Now)
+		t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+		t.longest(b, func(generation int) {
+			change := gc.PolicyChange{After: scaleClusterPolicy(generation, scaleCeiling(1000))}
+			within := trial.Propose(change).Within(t.Needs(change).ByNamespace)
+			t.interrupt() // The questions are asked without the lock.
+			t.SnapshotOf(within, 50_000, testbuilders.Now)
 		})
 	})
 	b.Run("tenant", func(b *testing.B) { busyTenant(b, crowd(120, 100, "30d", tenantJobs/2)) })
@@ -60,7 +77,7 @@ func BenchmarkLock(b *testing.B) {
 	})
 }
 
-const tenantJobs = 400
+const tenantJobs, manyNamespaces = 400, 10_000
 
 // busyTenant measures the longest call while one policy of a namespace after another changes, and one of its Jobs after another.
 func busyTenant(b *testing.B, policies []*testbuilders.PolicyBuilder) {

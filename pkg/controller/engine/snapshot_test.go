@@ -4,12 +4,16 @@
 package engine_test
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
@@ -100,6 +104,50 @@ func TestSnapshotInSteps(t *testing.T) {
 	}
 	if s := w.Snapshot(gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}, 5, w.now); len(s.Facts) != 5 || !s.Cut {
 		t.Errorf("copied %d objects, cut: %t; want 5 of them", len(s.Facts), s.Cut)
+	}
+}
+
+// TestSnapshotOfAPart: a snapshot has only what its change may see, so that nothing else counts, and nothing else is listed for it.
+func TestSnapshotOfAPart(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default("30d"))
+	w.fill(testbuilders.Home, 30)
+	change := gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}
+	needs := w.Needs(change)
+	want := trial.Needs{
+		ByNamespace: map[string]sets.Set[string]{testbuilders.Home: sets.New(gc.ResourceJobs, gc.ResourcePods)},
+		Named:       sets.New(gc.ResourceJobs, gc.ResourcePods),
+	}
+	if !reflect.DeepEqual(needs, want) {
+		t.Errorf("needs %v, want %v", needs, want)
+	}
+	for name, c := range map[string]struct {
+		within     map[string]sets.Set[string]
+		facts      int
+		namespaces int
+	}{
+		"all of it": {needs.ByNamespace, 30, 1}, "Pods": {map[string]sets.Set[string]{testbuilders.Home: sets.New(gc.ResourcePods)}, 0, 1},
+		"nothing": {map[string]sets.Set[string]{testbuilders.Home: {}}, 0, 1}, "no namespace": {map[string]sets.Set[string]{}, 0, 0},
+	} {
+		s := w.SnapshotOf(trial.Propose(change).Within(c.within), 1000, w.now)
+		if len(s.Facts) != c.facts || len(s.Engine.Namespaces) != c.namespaces || s.Cut || len(s.Missing) > 0 {
+			t.Errorf("%s: %d facts, %d namespaces, cut: %t, missing %v", name, len(s.Facts), len(s.Engine.Namespaces), s.Cut, s.Missing)
+		}
+	}
+}
+
+// TestNeedsInSteps: what a cluster policy needs in many namespaces is found in steps.
+func TestNeedsInSteps(t *testing.T) {
+	w := newWorld(t)
+	for i := range 50 {
+		w.SetNamespace(testbuilders.Namespace(fmt.Sprint("ns-", i), "1"), w.now)
+	}
+	w.setBudget(10)
+	interruptions := 0
+	w.interrupt = func() { interruptions++ }
+	p := &gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", Generation: 1, ResourceVersion: "1"}}
+	p.Spec.NamespaceSelector, p.Spec.TTLAfterFinished = &metav1.LabelSelector{}, new(gc.TTL("1d"))
+	if needs := w.Needs(gc.PolicyChange{After: p}); len(needs.ByNamespace) != 51 || interruptions < 10 {
+		t.Errorf("needs %d namespaces, %d interruptions", len(needs.ByNamespace), interruptions)
 	}
 }
 

@@ -64,6 +64,8 @@ type Config struct {
 type Forecaster struct {
 	Config
 	knownMost, listedMost, reviewKnownMost int
+	questionsMost                          int
+	questionsTimeout                       time.Duration
 	reviewTimeout, reviewListTimeout       time.Duration
 	slots                                  chan struct{} // for forecasts
 }
@@ -73,15 +75,17 @@ func New(c Config) *Forecaster {
 	c.Client = c.Client.Separate(pagesAtOnce)
 	return &Forecaster{
 		Config: c, knownMost: knownMost, listedMost: listedMost, reviewKnownMost: reviewKnownMost,
+		questionsMost: questionsMost, questionsTimeout: questionsTimeout,
 		reviewTimeout: reviewTimeout, reviewListTimeout: reviewListTimeout, slots: make(chan struct{}, atOnce),
 	}
 }
 
-// NewPatient returns a Forecaster that makes reviews without limits on time and objects. It is for a program that serves nobody else.
+// NewPatient returns a Forecaster that makes reviews without limits on time, objects and namespaces. It is for a program that serves nobody
+// else.
 func NewPatient(c Config) *Forecaster {
 	f := New(c)
-	f.listedMost, f.reviewKnownMost = math.MaxInt, math.MaxInt
-	f.reviewTimeout, f.reviewListTimeout = math.MaxInt64, math.MaxInt64
+	f.listedMost, f.reviewKnownMost, f.questionsMost = math.MaxInt, math.MaxInt, math.MaxInt
+	f.reviewTimeout, f.reviewListTimeout, f.questionsTimeout = math.MaxInt64, math.MaxInt64, math.MaxInt64
 	return f
 }
 
@@ -178,9 +182,6 @@ func (f *Forecaster) try(ctx, listCtx context.Context, a *account, knownMost int
 	a.kinds = snapshot.Engine.Kinds()
 	if snapshot.Kind != nil {
 		a.kinds = a.kinds.With(snapshot.Kind)
-	}
-	if a.review != nil {
-		a.review.hide(snapshot)
 	}
 	listed := f.list(listCtx, a, snapshot)
 	f.Tracker.AddUsages(snapshot, listed.kept, now)

@@ -17,6 +17,8 @@ import (
 
 // Tracker has the methods of the tracker that a forecast needs.
 type Tracker interface {
+	// Needs returns what a change of a policy needs.
+	Needs(ctx context.Context, change trial.Proposal) trial.Needs
 	// Snapshot copies everything that matters for a change, with at most most facts.
 	Snapshot(ctx context.Context, change trial.Proposal, most int, now time.Time) *trial.Snapshot
 	// AddUsages adds to the copy the usages of objects that were listed for it.

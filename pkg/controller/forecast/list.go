@@ -34,10 +34,11 @@ type listing struct {
 	kept     []*facts.Compact
 	cronJobs []*lifecycle.CronJob
 	quotas   []*memory.Quota
-	// counted is how many objects were evaluated. incomplete says that there are more, for which there was no time or no permission.
-	counted    int
-	incomplete bool
-	errs       []error
+	// looked is how many objects were looked at, and counted how many of them were evaluated. incomplete says that there are more, for which
+	// there was no time or no permission.
+	looked, counted int
+	incomplete      bool
+	errs            []error
 }
 
 // lister collects one listing. The lock protects it.
@@ -48,20 +49,20 @@ type lister struct {
 	conditions memory.Conditions
 	// running says that objects that have not finished are needed too.
 	running bool
-	lock    sync.Mutex
+	// oneByOne says that the caller may not see all namespaces, so that none of the others is listed.
+	oneByOne bool
+	lock     sync.Mutex
 	listing
 }
 
 var errEnough = errors.New("enough objects were looked at")
 
-// list lists all resources concurrently until ctx ends, except resources that a review must not show.
+// list lists all resources concurrently until ctx ends.
 func (f *Forecaster) list(ctx context.Context, a *account, snapshot *trial.Snapshot) *listing {
 	l := &lister{Forecaster: f, kinds: a.kinds, conditions: snapshot.Conditions, running: snapshot.Deadlines || snapshot.Unfinished}
+	l.oneByOne = a.review != nil && len(a.review.hidden) > 0
 	var group sync.WaitGroup
 	for resource, namespaces := range snapshot.Missing {
-		if a.review != nil && a.review.hides(resource) {
-			continue
-		}
 		group.Go(func() { l.read(ctx, resource, namespaces) })
 	}
 	group.Wait()
@@ -71,7 +72,7 @@ func (f *Forecaster) list(ctx context.Context, a *account, snapshot *trial.Snaps
 // read lists the objects of a resource in namespaces, until the first failure.
 func (l *lister) read(ctx context.Context, resource string, namespaces []string) {
 	wanted := sets.New(namespaces...)
-	if len(namespaces) > namespacesMost {
+	if len(namespaces) > namespacesMost && !l.oneByOne {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	var err error
@@ -113,13 +114,14 @@ func (l *lister) conditionsOf(resource string) map[string]*lifecycle.Conditions 
 func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[string]) error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	if l.counted == l.listedMost {
+	if l.looked == l.listedMost {
 		return errEnough
 	}
-	l.counted++
+	l.looked++
 	if m, ok := object.(metav1.Object); !ok || !wanted.Has(m.GetNamespace()) {
 		return nil
 	}
+	l.counted++
 	switch object := object.(type) {
 	case *batchv1.CronJob:
 		l.cronJobs = append(l.cronJobs, lifecycle.FromCronJob(object))

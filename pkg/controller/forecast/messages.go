@@ -57,7 +57,7 @@ func (a *account) propose() trial.Proposal {
 		return trial.ProposeKind(a.lifecycle.kind)
 	}
 	if a.review != nil {
-		return trial.Propose(a.PolicyChange).Exactly()
+		return a.review.proposal
 	}
 	return trial.Propose(a.PolicyChange)
 }

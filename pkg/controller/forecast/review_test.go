@@ -4,6 +4,7 @@
 package forecast
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -19,14 +20,18 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
 
-func everything(string) bool { return true }
+func everything(context.Context, string, string) (bool, error) { return true, nil }
 
 func draft(before, after *gc.CleanupPolicy) gc.Draft {
-	return gc.Draft{Before: before, After: after, MayList: everything}
+	change := gc.PolicyChange{After: after, DryRun: true}
+	if before != nil {
+		change.Before = before
+	}
+	return gc.Draft{PolicyChange: change, MayList: everything}
 }
 
 func onlyJobs(d gc.Draft) gc.Draft {
-	d.MayList = func(resource string) bool { return resource == gc.ResourceJobs }
+	d.MayList = func(_ context.Context, resource, _ string) (bool, error) { return resource == gc.ResourceJobs, nil }
 	return d
 }
 
@@ -140,7 +145,7 @@ func TestReview(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(gc.ClusterCleanupReviewStatus{CleanupReviewStatus: tc.want}, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -185,7 +190,7 @@ func TestHiddenObjectsDoNotMatter(t *testing.T) {
 		}
 		return all
 	}
-	var first *gc.CleanupReviewStatus
+	var first *gc.ClusterCleanupReviewStatus
 	for _, known := range []bool{true, false} {
 		for _, n := range []int{0, 1, 2 * holdAbove} {
 			for _, team := range []string{"gold", "iron"} {

@@ -137,6 +137,15 @@ func (t *Tracker) Snapshot(ctx context.Context, change trial.Proposal, maxFacts 
 	return snapshot
 }
 
+// Needs returns what a change of a policy needs. If ctx ends first, it returns nothing.
+func (t *Tracker) Needs(ctx context.Context, change trial.Proposal) trial.Needs {
+	var out trial.Needs
+	if err := t.read(ctx, trial.NeedsOf(t.engine, change, &out)); err != nil {
+		return trial.Needs{}
+	}
+	return out
+}
+
 // AddUsages adds to a snapshot the usages of objects that were listed for it.
 func (t *Tracker) AddUsages(s *trial.Snapshot, listed []*facts.Compact, now time.Time) {
 	_ = t.read(context.Background(), s.AddUsages(listed, now))

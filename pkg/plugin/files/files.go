@@ -157,14 +157,6 @@ func Decode(ctx context.Context, document []byte, namespace string) (runtime.Obj
 	return converted, invalid(kind.Kind, name, errs)
 }
 
-// OnlyPolicies returns the CleanupPolicies among drafts of a file. Other drafts are an error.
-func OnlyPolicies(drafts local.Drafts, file string) ([]*gc.CleanupPolicy, error) {
-	if len(drafts.ClusterPolicies) > 0 {
-		return nil, fmt.Errorf("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f %s", file)
-	}
-	return drafts.Policies, nil
-}
-
 // checkFields returns what the server says about values of a wrong type and unknown fields.
 func checkFields(document []byte, kind schema.GroupVersionKind) error {
 	decoded, err := manifest.Decode(document)

@@ -32,12 +32,20 @@ func (s *setting) draftOf(p *gc.CleanupPolicy) (after, before *gc.CleanupPolicy)
 
 // clusterDraft is like draft, for a cluster policy.
 func (w *World) clusterDraft(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicy {
-	out := &gc.ClusterCleanupPolicy{ObjectMeta: newMeta("", p.Name), Spec: *p.Spec.DeepCopy()}
-	out.Spec.Mode = gc.ModeEnforce
-	if i := slices.IndexFunc(w.clusterPolicies, func(o *gc.ClusterCleanupPolicy) bool { return o.Name == p.Name }); i >= 0 {
-		out.ObjectMeta = nextMeta(&w.clusterPolicies[i].ObjectMeta)
-	}
+	out, _ := w.setting.clusterDraftOf(p)
 	return out
+}
+
+// clusterDraftOf is like draftOf, for a cluster policy.
+func (s *setting) clusterDraftOf(p *gc.ClusterCleanupPolicy) (after, before *gc.ClusterCleanupPolicy) {
+	after = &gc.ClusterCleanupPolicy{ObjectMeta: newMeta("", p.Name), Spec: *p.Spec.DeepCopy()}
+	after.Spec.Mode = gc.ModeEnforce
+	i := slices.IndexFunc(s.clusterPolicies, func(o *gc.ClusterCleanupPolicy) bool { return o.Name == p.Name })
+	if i < 0 {
+		return after, nil
+	}
+	after.ObjectMeta = nextMeta(&s.clusterPolicies[i].ObjectMeta)
+	return after, s.clusterPolicies[i]
 }
 
 func newMeta(namespace, name string) metav1.ObjectMeta {

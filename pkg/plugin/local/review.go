@@ -5,6 +5,7 @@ package local
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,59 +17,81 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
 )
 
-// Review returns what a draft would delete, as a CleanupReview that the server answers, and what would be warnings there.
-func (c *Cluster) Review(ctx context.Context, draft *gc.CleanupPolicy) (*v1alpha1.CleanupReview, []string, error) {
+// Review returns what a draft would delete. With server, the server answers, and sends the warnings itself. Otherwise this process decides,
+// and returns the warnings that the server would send.
+func (c *Cluster) Review(ctx context.Context, server bool, draft *gc.CleanupPolicy) (*v1alpha1.CleanupReview, []string, error) {
+	review := gc.CleanupReview{ObjectMeta: metav1.ObjectMeta{Namespace: draft.Namespace, Name: draft.Name}, Spec: draft.Spec}
+	out := &v1alpha1.CleanupReview{}
+	if server {
+		if err := v1alpha1.Convert_gc_CleanupReview_To_v1alpha1_CleanupReview(&review, out, nil); err != nil {
+			return nil, nil, err
+		}
+		answer, err := c.policies.CleanupReviews(draft.Namespace).Create(ctx, out, metav1.CreateOptions{})
+		return answer, nil, err
+	}
 	s, err := c.read(ctx, draft.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
-	now := clock.RealClock{}
+	change := gc.PolicyChange{DryRun: true}
 	after, before := s.draftOf(draft)
-	known := map[string]bool{}
-	var failed error
-	mayList := func(resource string) bool {
-		may, ok := known[resource]
-		if !ok {
-			if may, err = c.May(ctx, "list", schema.ParseGroupResource(resource), draft.Namespace); err != nil {
-				failed = err
-			}
-			known[resource] = may
-		}
-		return may
+	if change.After = after; before != nil {
+		change.Before = before
 	}
-	forecaster := forecast.NewPatient(forecast.Config{Tracker: s.newTrackerAt(now.Now()), Client: c.objects, Clock: now})
-	status, err := forecaster.Review(ctx, gc.Draft{Before: before, After: after, MayList: mayList})
-	if err == nil {
-		err = failed
-	}
+	status, err := c.review(ctx, s, change)
 	if err != nil {
 		return nil, nil, err
 	}
-	answer := gc.CleanupReview{
-		ObjectMeta: metav1.ObjectMeta{Namespace: draft.Namespace, Name: draft.Name}, Spec: draft.Spec, Status: status,
+	review.Status = status.CleanupReviewStatus
+	err = v1alpha1.Convert_gc_CleanupReview_To_v1alpha1_CleanupReview(&review, out, nil)
+	return out, append(append(s.notes, status.Messages...), validation.Warnings(draft)...), err
+}
+
+// ClusterReview is like Review, for a cluster policy.
+func (c *Cluster) ClusterReview(
+	ctx context.Context, server bool, draft *gc.ClusterCleanupPolicy,
+) (*v1alpha1.ClusterCleanupReview, []string, error) {
+	review := gc.ClusterCleanupReview{ObjectMeta: metav1.ObjectMeta{Name: draft.Name}, Spec: draft.Spec}
+	out := &v1alpha1.ClusterCleanupReview{}
+	if server {
+		if err := v1alpha1.Convert_gc_ClusterCleanupReview_To_v1alpha1_ClusterCleanupReview(&review, out, nil); err != nil {
+			return nil, nil, err
+		}
+		answer, err := c.policies.ClusterCleanupReviews().Create(ctx, out, metav1.CreateOptions{})
+		return answer, nil, err
 	}
-	out := &v1alpha1.CleanupReview{}
-	if err := v1alpha1.Convert_gc_CleanupReview_To_v1alpha1_CleanupReview(&answer, out, nil); err != nil {
+	switch may, err := c.May(ctx, "list", namespaceResource.GroupResource(), ""); {
+	case err != nil:
+		return nil, nil, err
+	case !may:
+		return nil, nil, errors.New("without Winnow in the cluster, the preview of a ClusterCleanupPolicy needs permission to list namespaces: " +
+			"kubectl auth can-i list namespaces")
+	}
+	s, err := c.read(ctx, "")
+	if err != nil {
 		return nil, nil, err
 	}
-	return out, append(append(s.notes, status.Messages...), validation.Warnings(draft)...), nil
+	change := gc.PolicyChange{DryRun: true}
+	after, before := s.clusterDraftOf(draft)
+	if change.After = after; before != nil {
+		change.Before = before
+	}
+	if review.Status, err = c.review(ctx, s, change); err != nil {
+		return nil, nil, err
+	}
+	err = v1alpha1.Convert_gc_ClusterCleanupReview_To_v1alpha1_ClusterCleanupReview(&review, out, nil)
+	return out, append(append(s.notes, review.Status.Messages...), validation.ClusterWarnings(draft)...), err
 }
 
-// ServerReview asks the server for a review. The server sends warnings itself.
-func (c *Cluster) ServerReview(ctx context.Context, draft *gc.CleanupPolicy) (*v1alpha1.CleanupReview, error) {
-	in := &v1alpha1.CleanupReview{}
-	asked := gc.CleanupReview{ObjectMeta: metav1.ObjectMeta{Namespace: draft.Namespace, Name: draft.Name}, Spec: draft.Spec}
-	if err := v1alpha1.Convert_gc_CleanupReview_To_v1alpha1_CleanupReview(&asked, in, nil); err != nil {
-		return nil, err
-	}
-	return c.policies.CleanupReviews(draft.Namespace).Create(ctx, in, metav1.CreateOptions{})
-}
-
-// ReviewBy asks the server, or decides in this process. Then the warnings are those that the server would send itself.
-func (c *Cluster) ReviewBy(ctx context.Context, server bool, draft *gc.CleanupPolicy) (*v1alpha1.CleanupReview, []string, error) {
-	if !server {
-		return c.Review(ctx, draft)
-	}
-	review, err := c.ServerReview(ctx, draft)
-	return review, nil, err
+// review decides in this process what a draft would delete of what the caller may list.
+func (c *Cluster) review(ctx context.Context, s *setting, change gc.PolicyChange) (gc.ClusterCleanupReviewStatus, error) {
+	now := clock.RealClock{}
+	forecaster := forecast.NewPatient(forecast.Config{Tracker: s.newTrackerAt(now.Now()), Client: c.objects, Clock: now})
+	return forecaster.Review(ctx, gc.Draft{PolicyChange: change, MayList: func(ctx context.Context, resource, namespace string) (bool, error) {
+		listed := schema.ParseGroupResource(resource)
+		if resource == gc.ResourceAll {
+			listed.Group = gc.ResourceAll
+		}
+		return c.May(ctx, "list", listed, namespace)
+	}})
 }

@@ -49,13 +49,15 @@ type CleanupReviewStatus struct {
 	// +optional
 	// +listType=atomic
 	Sample []ReviewedObject `json:"sample,omitempty"`
-	// withDraft is what all policies together would delete in the namespace, the draft included.
+	// withDraft is what all policies together would delete, the draft included.
 	// +required
 	WithDraft ReviewedCount `json:"withDraft"`
-	// withoutDraft is what the existing policies would delete in the namespace.
+	// withoutDraft is what the existing policies would delete.
 	// +required
 	WithoutDraft ReviewedCount `json:"withoutDraft"`
-	// hiddenResources are resources that these policies cover but that you may not list. Their objects are not counted.
+	// hiddenResources are resources that these policies cover but that you may not list. Their objects are not counted. For a
+	// cluster policy, these are the resources that you may not list in all namespaces, and their objects are counted only in
+	// namespaces in which you may list them.
 	// +optional
 	// +listType=atomic
 	HiddenResources []string `json:"hiddenResources,omitempty"`
@@ -86,7 +88,7 @@ type ReviewedRule struct {
 	// resource is the resource, as "resource.group".
 	// +required
 	Resource string `json:"resource"`
-	// rule is the name of the rule, or "default" for the defaults of the policy.
+	// rule is the name of the rule, "default" for the defaults of the policy, or empty for its ceilings.
 	// +required
 	Rule string `json:"rule"`
 	// Count is the number of these objects.
@@ -98,10 +100,13 @@ type ReviewedObject struct {
 	// resource is the resource of the object, as "resource.group".
 	// +required
 	Resource string `json:"resource"`
+	// namespace is the namespace of the object, in the review of a cluster policy.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 	// name is the name of the object.
 	// +required
 	Name string `json:"name"`
-	// rule is the name of the rule, or "default" for the defaults of the policy.
+	// rule is the name of the rule, "default" for the defaults of the policy, or empty for its ceilings.
 	// +required
 	Rule string `json:"rule"`
 	// dueTime is when it becomes due; unset if it is due already.

@@ -39,7 +39,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(
 		SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{},
 		&ResourceLifecycle{}, &ResourceLifecycleList{}, &CleanupCandidate{}, &CleanupCandidateList{}, &CleanupReview{},
-		&CleanupRecord{}, &CleanupRecordList{}, &CleanupCopy{}, &CleanupCopyList{},
+		&ClusterCleanupReview{}, &CleanupRecord{}, &CleanupRecordList{}, &CleanupCopy{}, &CleanupCopyList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

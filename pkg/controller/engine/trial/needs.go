@@ -16,17 +16,96 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
-// needPolicy sets what a change of a policy needs.
-func (s *Snapshot) needPolicy(change Proposal) {
-	versions := versionsOf(s.from, change)
-	s.first = change.policies[0].Namespace
-	s.needs = needs(s.from, versions, s.first == "" || change.exact)
-	s.Deadlines, s.Unfinished = deadlinesIn(s.from, s.needs, versions), unfinishedIn(s.from, s.needs, versions)
-	s.Conditions = conditionsFor(s.from, versions)
-	s.named = sets.New[string]()
-	for _, v := range versions {
-		s.named = s.named.Union(resourcesOf(s.from, v.Compiled))
+// Needs are the resources that a change of a policy needs, and whose objects can be deleted.
+type Needs struct {
+	ByNamespace map[string]sets.Set[string]
+	// Named are those that the policy itself is about.
+	Named sets.Set[string]
+}
+
+// NeedsOf reads what a change of a policy needs.
+func NeedsOf(e *engine.Engine, change Proposal, out *Needs) memory.Reading {
+	return func(pause func(struct{}) bool) {
+		versions := versionsOf(e, change)
+		needed, ok := needs(e, versions, change.wide(), pause)
+		if !ok {
+			return
+		}
+		out.ByNamespace, out.Named = map[string]sets.Set[string]{}, deletable(e, namedBy(e, versions))
+		for ns, resources := range needed {
+			out.ByNamespace[ns.Name] = deletable(e, resources)
+			if !e.Proceed(1, pause) {
+				return
+			}
+		}
 	}
+}
+
+// deletable returns the resources whose objects policies can delete.
+func deletable(e *engine.Engine, resources sets.Set[string]) sets.Set[string] {
+	out := sets.New[string]()
+	for resource := range resources {
+		if isDeletable(e, resource) {
+			out.Insert(resource)
+		}
+	}
+	return out
+}
+
+func isDeletable(e *engine.Engine, resource string) bool {
+	k, err := e.Table.For(resource)
+	return err == nil && k.Deletable()
+}
+
+// wide reports whether the change needs all namespaces that share a ceiling: a policy of one namespace changes the shares of others too
+// little to matter, unless exact numbers matter.
+func (p Proposal) wide() bool { return p.policies[0].Namespace == "" || p.exact }
+
+// needPolicy sets what a change of a policy needs. It reports false if it must not go on after a pause.
+func (s *Snapshot) needPolicy(change Proposal, pause func(struct{}) bool) (ok bool) {
+	versions := versionsOf(s.from, change)
+	s.first, s.named = change.policies[0].Namespace, namedBy(s.from, versions)
+	if s.needs, ok = needs(s.from, versions, change.wide(), pause); !ok {
+		return false
+	}
+	if s.within != nil {
+		s.leaveOut()
+	}
+	if !s.from.Proceed(len(s.needs), pause) {
+		return false
+	}
+	s.Deadlines, s.Unfinished = deadlinesIn(s.from, s.needs, versions), unfinishedIn(s.from, s.needs, versions)
+	s.Conditions, ok = s.conditionsFor(versions, pause)
+	return ok
+}
+
+// leaveOut removes from the needs what the snapshot must not have.
+func (s *Snapshot) leaveOut() {
+	for ns, resources := range s.needs {
+		if _, ok := s.within[ns.Name]; !ok {
+			delete(s.needs, ns)
+			continue
+		}
+		for resource := range resources {
+			if s.leavesOut(ns.Name, resource) {
+				resources.Delete(resource)
+			}
+		}
+	}
+}
+
+// leavesOut reports whether the snapshot must not have the objects of a resource in a namespace.
+func (s *Snapshot) leavesOut(namespace, resource string) bool {
+	return s.within != nil && !s.within[namespace].Has(resource) && isDeletable(s.from, resource)
+}
+
+// namedBy returns the resources that versions of a policy are about.
+func namedBy(e *engine.Engine, versions []policyVersion) sets.Set[string] {
+	out := sets.New[string]()
+	for _, v := range versions {
+		out = out.Union(resourcesOf(e, v.Compiled))
+	}
+	return out
 }
 
 // needKind sets what a change of the kind of a resource needs: its objects as objects of the new kind, wherever the resource matters before
@@ -95,13 +174,23 @@ func versionsOf(e *engine.Engine, change Proposal) []policyVersion {
 }
 
 // needs returns the namespaces where a change may make objects due, with the resources that decide this. wide adds all namespaces that
-// share a ceiling: a policy of one namespace changes the shares of others too little to matter, unless exact numbers matter.
-func needs(e *engine.Engine, versions []policyVersion, wide bool) map[*memory.Namespace]sets.Set[string] {
-	out := map[*memory.Namespace]sets.Set[string]{}
+// share a ceiling. It reports false if it must not go on after a pause.
+func needs(
+	e *engine.Engine, versions []policyVersion, wide bool, pause func(struct{}) bool,
+) (out map[*memory.Namespace]sets.Set[string], ok bool) {
+	out = map[*memory.Namespace]sets.Set[string]{}
 	for _, v := range versions {
 		resources := resourcesOf(e, v.Compiled)
 		for ns := range v.affected {
-			out[ns] = sets.KeySet(ns.Covered).Union(out[ns]).Union(resources)
+			if out[ns] == nil {
+				out[ns] = sets.KeySet(ns.Covered)
+			}
+			for resource := range resources {
+				out[ns].Insert(resource)
+			}
+			if !e.Proceed(1, pause) {
+				return nil, false
+			}
 		}
 	}
 	if wide {
@@ -109,7 +198,7 @@ func needs(e *engine.Engine, versions []policyVersion, wide bool) map[*memory.Na
 			out[ns] = sets.KeySet(ns.Covered)
 		}
 	}
-	return out
+	return out, e.Proceed(len(out), pause)
 }
 
 // sharingCeilings returns the other namespaces that share a ceiling with any of these.
@@ -148,8 +237,10 @@ func resourcesOf(e *engine.Engine, p *policy.Policy) sets.Set[string] {
 
 // conditionsFor returns the match conditions that must be evaluated to compare what is due before and after a change of a policy. There are
 // none where the engine evaluates all of them already.
-func conditionsFor(e *engine.Engine, versions []policyVersion) memory.Conditions {
+// It reports false if it must not go on after a pause.
+func (s *Snapshot) conditionsFor(versions []policyVersion, pause func(struct{}) bool) (out memory.Conditions, ok bool) {
 	type pair [2]*lifecycle.Conditions
+	e := s.from
 	out, with := memory.Conditions{}, map[pair]*lifecycle.Conditions{} // Many namespaces have the same ones.
 	for _, v := range versions {
 		if v.Compiled == nil {
@@ -175,9 +266,12 @@ func conditionsFor(e *engine.Engine, versions []policyVersion) memory.Conditions
 				}
 				out.Set(resource, ns.Name, with[both])
 			}
+			if !e.Proceed(1, pause) {
+				return out, false
+			}
 		}
 	}
-	return out
+	return out, true
 }
 
 // mayTakeDeadline reports whether policies can change the deadline of the record.

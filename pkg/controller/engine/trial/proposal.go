@@ -4,6 +4,8 @@
 package trial
 
 import (
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/scope"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
@@ -17,6 +19,8 @@ type Proposal struct {
 	kind *kinds.Kind
 	// exact is set if the number of objects that ceilings make due matters; see Exactly.
 	exact bool
+	// within are the resources that the snapshot may have, by namespace; nil if it may have all. See Within.
+	within map[string]sets.Set[string]
 }
 
 // Propose prepares a change of a policy. It compiles the policy, which may take long, so nobody should hold a lock meanwhile.
@@ -32,6 +36,13 @@ func Propose(change gc.PolicyChange) Proposal {
 // objects over the ceiling depend on them.
 func (p Proposal) Exactly() Proposal {
 	p.exact = true
+	return p
+}
+
+// Within returns a proposal whose snapshot has only these resources, by namespace, and none of the other namespaces. It has what cannot be
+// deleted, such as quotas, in each of these namespaces.
+func (p Proposal) Within(resources map[string]sets.Set[string]) Proposal {
+	p.within = resources
 	return p
 }
 

@@ -60,18 +60,15 @@ type Snapshot struct {
 	first string
 	// named are the resources that the change itself is about.
 	named sets.Set[string]
+	// within is as in Proposal.
+	within map[string]sets.Set[string]
 }
 
 // New returns a Snapshot for a change, and the reading that copies at most maxFacts facts into it. spent is the budget of its Engine.
 func New(e *engine.Engine, change Proposal, maxFacts int, spent func(work int) bool, now time.Time) (*Snapshot, memory.Reading) {
 	config := e.Config
 	config.Spent, config.AssumeRights = spent, true // The account of a draft may never have been asked about.
-	s := &Snapshot{Engine: engine.New(config), Missing: map[string][]string{}, Cut: true, from: e, maxFacts: maxFacts}
-	if change.kind != nil {
-		s.needKind(change.kind)
-	} else {
-		s.needPolicy(change)
-	}
+	s := &Snapshot{Engine: engine.New(config), Missing: map[string][]string{}, Cut: true, from: e, maxFacts: maxFacts, within: change.within}
 	s.Engine.Table, s.Engine.CopiedUsages = e.Table, map[types.UID]lifecycle.Usage{}
 	s.Engine.Fresh, s.Engine.Writes, s.Engine.LastRun = e.Fresh.WhatIsListed(), e.Writes, e.LastRun
 	s.Engine.NoMarks = true // The copied times include the marks, and no more marks follow.
@@ -81,16 +78,23 @@ func New(e *engine.Engine, change Proposal, maxFacts int, spent func(work int) b
 	for _, ps := range e.ClusterPolicies {
 		s.Engine.ClusterPolicies = append(s.Engine.ClusterPolicies, copyPolicy(s.Engine, ps))
 	}
-	for _, cj := range e.CronJobs {
-		if ns := e.Namespaces[cj.Namespace]; ns != nil && s.needs[ns] != nil {
-			s.CronJobs = append(s.CronJobs, cj)
+	if change.kind != nil {
+		s.needKind(change.kind)
+	}
+	return s, func(pause func(struct{}) bool) {
+		if change.kind != nil || s.needPolicy(change, pause) {
+			s.copyAll(now, pause)
 		}
 	}
-	return s, s.copyAll(now)
 }
 
 // copyAll copies the namespaces that the change needs. Objects that change during a pause may be missing.
-func (s *Snapshot) copyAll(now time.Time) memory.Reading {
+func (s *Snapshot) copyAll(now time.Time, pause func(struct{}) bool) {
+	for _, cj := range s.from.CronJobs {
+		if ns := s.from.Namespaces[cj.Namespace]; ns != nil && s.needs[ns] != nil {
+			s.CronJobs = append(s.CronJobs, cj)
+		}
+	}
 	order := func(ns *memory.Namespace) string {
 		if ns.Name == s.first {
 			return ""
@@ -98,16 +102,14 @@ func (s *Snapshot) copyAll(now time.Time) memory.Reading {
 		return ns.Name
 	}
 	namespaces := slices.SortedFunc(maps.Keys(s.needs), func(a, b *memory.Namespace) int { return cmp.Compare(order(a), order(b)) })
-	return func(pause func(struct{}) bool) {
-		for _, ns := range namespaces {
-			if !s.copyFacts(ns, now, pause) {
-				return
-			}
-			noteMissing(s.from, s, ns, s.needs[ns])
-			s.Quotas = slices.AppendSeq(s.Quotas, maps.Values(s.from.Quotas.ByNamespace[ns.Name]))
+	for _, ns := range namespaces {
+		if !s.copyFacts(ns, now, pause) {
+			return
 		}
-		s.Cut = s.full
+		noteMissing(s.from, s, ns, s.needs[ns])
+		s.Quotas = slices.AppendSeq(s.Quotas, maps.Values(s.from.Quotas.ByNamespace[ns.Name]))
 	}
+	s.Cut = s.full
 }
 
 // copyFacts copies a namespace with its objects. It reports false if it must not go on after a pause.
@@ -127,7 +129,7 @@ func (s *Snapshot) copyFacts(ns *memory.Namespace, now time.Time, pause func(str
 func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.Time) bool {
 	needed := rec.Finished || !s.from.Table.Finishes(rec.Resource) || s.Deadlines && mayTakeDeadline(rec) ||
 		s.Unfinished && rec.Controller == nil
-	if !needed || rec.Deleted() || !s.concerns(rec) {
+	if !needed || rec.Deleted() || !s.concerns(rec) || s.leavesOut(rec.NS.Name, rec.Resource) {
 		return true
 	}
 	if len(s.Facts) >= s.maxFacts {

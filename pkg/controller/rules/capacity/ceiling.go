@@ -68,6 +68,15 @@ func (c *Ceiling[T]) Len() int { return c.members }
 // Over returns how many members are over.
 func (c *Ceiling[T]) Over() int { return c.members - c.inUse - c.remainder }
 
+// Share returns how many members a group has, and how many it may keep.
+func (c *Ceiling[T]) Share(name string) (members, keeps int) {
+	g := c.groups[name]
+	if g == nil {
+		return 0, c.level
+	}
+	return g.size, c.limit(g)
+}
+
 // memberRemoved updates the ceiling after the pool has removed a member.
 func (g *group[T]) memberRemoved() {
 	c := g.ceiling

@@ -1,12 +1,13 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleanupreview is the registry of CleanupReviews. They can only be created, and are answered from what the controller of this
-// replica knows. Nothing is stored.
+// Package cleanupreview is the registry of CleanupReviews and ClusterCleanupReviews. They can only be created, and are answered from what
+// the controller of this replica knows. Nothing is stored.
 package cleanupreview
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +28,7 @@ import (
 
 // Reviewer says what a draft would delete. An error that is no API status means that this replica cannot say so yet.
 type Reviewer interface {
-	Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error)
+	Review(ctx context.Context, draft gc.Draft) (gc.ClusterCleanupReviewStatus, error)
 }
 
 // Policies checks drafts.
@@ -37,8 +38,32 @@ type Policies interface {
 	CheckDraft(ctx context.Context, p policy.Policy) (stored policy.Policy, advice []string, errs field.ErrorList, err error)
 }
 
-// REST answers reviews.
+// Storage serves the reviews of both kinds of policies.
+type Storage struct {
+	Reviews, ClusterReviews *REST
+}
+
+// NewStorage serves cleanupreviews and clustercleanupreviews. The authorizer answers what callers may list. Both take the same turns,
+// because each review may need much memory.
+func NewStorage(reviewer Reviewer, policies, clusterPolicies Policies, authorizer authorizer.Authorizer) *Storage {
+	queue := turns.New("review", 1)
+	return &Storage{
+		Reviews: &REST{
+			kind: namespaced{}, reviewer: reviewer, policies: policies, queue: queue, permissions: permission.Checker{
+				Authorizer: authorizer, Resource: gc.Resource("cleanupreviews"), Noun: "review",
+			},
+		},
+		ClusterReviews: &REST{
+			kind: ofCluster{}, reviewer: reviewer, policies: clusterPolicies, queue: queue, permissions: permission.Checker{
+				Authorizer: authorizer, Resource: gc.Resource("clustercleanupreviews"), Noun: "review",
+			},
+		},
+	}
+}
+
+// REST answers the reviews of one kind.
 type REST struct {
+	kind
 	reviewer    Reviewer
 	policies    Policies
 	permissions permission.Checker
@@ -51,33 +76,20 @@ var (
 	_ rest.SingularNameProvider = (*REST)(nil)
 )
 
-// NewREST serves cleanupreviews. The authorizer answers what callers may list.
-func NewREST(reviewer Reviewer, policies Policies, authorizer authorizer.Authorizer) *REST {
-	return &REST{reviewer, policies, permission.Checker{
-		Authorizer: authorizer, Resource: gc.Resource("cleanupreviews"), Noun: "review",
-	}, turns.New("review", 1)}
-}
-
-// New implements rest.Storage.
-func (r *REST) New() runtime.Object { return &gc.CleanupReview{} }
-
 // Destroy implements rest.Storage.
 func (r *REST) Destroy() {}
 
-// NamespaceScoped implements rest.Scoper.
-func (r *REST) NamespaceScoped() bool { return true }
-
-// GetSingularName implements rest.SingularNameProvider.
-func (r *REST) GetSingularName() string { return "cleanupreview" }
-
-// Create reviews a draft. The answer is about resources that the caller may list.
+// Create reviews a draft. The answer is about objects that the caller may list.
 func (r *REST) Create(
-	ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions,
+	ctx context.Context, review runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions,
 ) (runtime.Object, error) {
-	review := obj.(*gc.CleanupReview)
-	namespace := genericapirequest.NamespaceValue(ctx)
-	if err := rest.EnsureObjectNamespaceMatchesRequestNamespace(namespace, review); err != nil {
-		return nil, err
+	draft := r.draftOf(review)
+	if r.NamespaceScoped() {
+		meta := review.(metav1.Object)
+		if err := rest.EnsureObjectNamespaceMatchesRequestNamespace(genericapirequest.NamespaceValue(ctx), meta); err != nil {
+			return nil, err
+		}
+		draft.SetNamespace(meta.GetNamespace())
 	}
 	if validate != nil {
 		if err := validate(ctx, review); err != nil {
@@ -89,73 +101,61 @@ func (r *REST) Create(
 		return nil, err
 	}
 	defer leave()
-	draft, advice, err := r.draftOf(ctx, review)
+	change, advice, err := r.check(ctx, draft)
 	if err != nil {
 		return nil, err
 	}
-	caller := &caller{ctx: ctx, user: who, namespace: namespace, permissions: r.permissions, known: map[string]bool{}}
-	draft.MayList = caller.mayList
-	status, err := r.reviewer.Review(ctx, draft)
-	if err := errorOf(caller.err, err); err != nil {
-		return nil, err
+	status, err := r.reviewer.Review(ctx, gc.Draft{PolicyChange: change, MayList: r.mayList(who)})
+	if err != nil {
+		return nil, errorOf(err)
 	}
 	for _, line := range slices.Concat(status.Messages, advice) {
 		warning.AddWarning(ctx, "", line)
 	}
-	review.Status = status
+	r.answer(review, status)
 	return review, nil
 }
 
+// permissionError says why it is not known what the caller may list.
+type permissionError struct{ error }
+
 // errorOf returns the error of a review as an API status: why it is not known what the caller may list, or why there is no answer.
-func errorOf(permissions, review error) error {
+func errorOf(err error) error {
+	var permissions permissionError
 	switch {
-	case permissions != nil:
-		return apierrors.NewInternalError(permissions)
-	case review != nil && apierrors.ReasonForError(review) == metav1.StatusReasonUnknown:
-		return apierrors.NewServiceUnavailable(review.Error())
+	case errors.As(err, &permissions):
+		return apierrors.NewInternalError(permissions.error)
+	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
+		return apierrors.NewServiceUnavailable(err.Error())
 	}
-	return review
+	return err
 }
 
-// draftOf returns the policy that a review is about, and advice on it. A policy in Preview mode would delete nothing.
-func (r *REST) draftOf(ctx context.Context, review *gc.CleanupReview) (draft gc.Draft, advice []string, err error) {
-	after := &gc.CleanupPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: review.Namespace, Name: review.Name, Generation: 1},
-		Spec:       *review.Spec.DeepCopy(),
-	}
-	rest.FillObjectMetaSystemFields(after)
-	after.Spec.Mode = gc.ModeEnforce
-	stored, advice, errs, err := r.policies.CheckDraft(ctx, after)
+// check returns what the draft of a review would change, and advice on it.
+func (r *REST) check(ctx context.Context, draft policy.Policy) (change gc.PolicyChange, advice []string, err error) {
+	rest.FillObjectMetaSystemFields(draft)
+	stored, advice, errs, err := r.policies.CheckDraft(ctx, draft)
 	switch {
 	case err != nil:
-		return draft, nil, err
+		return change, nil, err
 	case len(errs) > 0:
-		return draft, nil, apierrors.NewInvalid(gc.Kind("CleanupReview"), review.Name, errs)
+		return change, nil, apierrors.NewInvalid(gc.Kind(r.kindName()), draft.GetName(), errs)
 	}
-	draft.Before, _ = stored.(*gc.CleanupPolicy)
-	draft.After = after
-	return draft, advice, nil
+	change = gc.PolicyChange{After: draft, DryRun: true}
+	if stored != nil {
+		change.Before = stored
+	}
+	return change, advice, nil
 }
 
-// caller is who asks for one review.
-type caller struct {
-	ctx         context.Context
-	user        user.Info
-	namespace   string
-	permissions permission.Checker
-	known       map[string]bool // by resource
-	err         error
-}
-
-// mayList reports whether the caller may list a resource. After an error it is false.
-func (c *caller) mayList(resource string) bool {
-	if may, ok := c.known[resource]; ok {
-		return may
+// mayList returns what reports whether a user may list a resource in a namespace.
+func (r *REST) mayList(who user.Info) func(ctx context.Context, resource, namespace string) (bool, error) {
+	return func(ctx context.Context, resource, namespace string) (bool, error) {
+		list := permission.Permission{Verb: "list", Resource: resource, Namespace: namespace}
+		missing, err := r.permissions.Missing(ctx, who, []permission.Permission{list})
+		if err != nil {
+			return false, permissionError{err}
+		}
+		return len(missing) == 0, nil
 	}
-	missing, err := c.permissions.Missing(c.ctx, c.user, []permission.Permission{{Verb: "list", Resource: resource, Namespace: c.namespace}})
-	if err != nil {
-		c.err = err
-	}
-	c.known[resource] = err == nil && len(missing) == 0
-	return c.known[resource]
 }

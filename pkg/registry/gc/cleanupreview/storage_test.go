@@ -29,13 +29,12 @@ type request struct {
 	may    string // the resource that vic may list
 	asks   []string
 
-	stored             policy.Policy
-	errs               field.ErrorList
-	checkErr, err      error
-	authorizerErr      error
-	draft              gc.Draft
-	visible, warnings  []string
-	authorizerRequests int
+	stored            policy.Policy
+	errs              field.ErrorList
+	checkErr, err     error
+	authorizerErr     error
+	draft             gc.Draft
+	visible, warnings []string
 }
 
 // CheckDraft implements Policies.
@@ -48,21 +47,27 @@ func (r *request) CheckDraft(_ context.Context, p policy.Policy) (policy.Policy,
 }
 
 // Review implements Reviewer.
-func (r *request) Review(_ context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
+func (r *request) Review(ctx context.Context, draft gc.Draft) (gc.ClusterCleanupReviewStatus, error) {
 	r.draft = draft
 	for _, resource := range r.asks {
-		if draft.MayList(resource) {
+		may, err := draft.MayList(ctx, resource, "team-a")
+		if err != nil {
+			return gc.ClusterCleanupReviewStatus{}, err
+		}
+		if may {
 			r.visible = append(r.visible, resource)
 		}
 	}
-	return gc.CleanupReviewStatus{Complete: true, Messages: []string{"2 Jobs"}}, r.err
+	return gc.ClusterCleanupReviewStatus{
+		CleanupReviewStatus: gc.CleanupReviewStatus{Complete: true, Messages: []string{"2 Jobs"}},
+		Namespaces:          []gc.ReviewedNamespace{{Namespace: "team-a"}},
+	}, r.err
 }
 
 // AddWarning implements warning.Recorder.
 func (r *request) AddWarning(_, text string) { r.warnings = append(r.warnings, text) }
 
 func (r *request) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	r.authorizerRequests++
 	if a.GetUser().GetName() == "vic" && a.GetVerb() == "list" && a.GetNamespace() == "team-a" && a.GetResource() == r.may {
 		return authorizer.DecisionAllow, "", nil
 	}
@@ -74,7 +79,7 @@ func (r *request) create(validate func(context.Context, runtime.Object) error) (
 	if r.review == nil {
 		r.review = reviewOf("p")
 	}
-	created, err := NewREST(r, r, authorizer.AuthorizerFunc(r.authorize)).
+	created, err := NewStorage(r, r, nil, authorizer.AuthorizerFunc(r.authorize)).Reviews.
 		Create(warning.WithWarningRecorder(ctx, r), r.review, validate, &metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
@@ -102,7 +107,7 @@ func TestCreate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			after := r.draft.After
+			after := r.draft.After.(*gc.CleanupPolicy)
 			switch {
 			case after.Namespace != "team-a" || after.Name != "p" || after.Generation != c.generation || after.UID == "" || after.Annotations != nil:
 				t.Errorf("the draft is %+v", after.ObjectMeta)
@@ -114,8 +119,8 @@ func TestCreate(t *testing.T) {
 			if created.Spec.Mode != gc.ModePreview || !created.Status.Complete {
 				t.Errorf("the answer is %+v", created)
 			}
-			if want := []string{"jobs.batch", "jobs.batch"}; !slices.Equal(r.visible, want) || r.authorizerRequests != 2 {
-				t.Errorf("visible are %q after %d requests, want %q after one for each resource", r.visible, r.authorizerRequests, want)
+			if want := []string{"jobs.batch", "jobs.batch"}; !slices.Equal(r.visible, want) {
+				t.Errorf("visible are %q, want %q", r.visible, want)
 			}
 			if want := []string{"2 Jobs", "advice"}; !slices.Equal(r.warnings, want) {
 				t.Errorf("warnings %q, want %q", r.warnings, want)
@@ -152,5 +157,38 @@ func TestErrors(t *testing.T) {
 				t.Errorf("got %v with %q, want %s with %q", err, c.warnings, c.want, c.says)
 			}
 		})
+	}
+}
+
+// TestCreateOfCluster: the draft of a cluster policy is in no namespace, and the answer has what only cluster policies have.
+func TestCreateOfCluster(t *testing.T) {
+	stored := &gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "stored", Generation: 3}}
+	r := request{stored: stored, may: "jobs", asks: []string{"jobs.batch", "pods"}}
+	ctx := genericapirequest.WithUser(genericapirequest.WithNamespace(context.Background(), ""), &user.DefaultInfo{Name: "vic"})
+	reviews := NewStorage(&r, nil, &r, authorizer.AuthorizerFunc(r.authorize)).ClusterReviews
+	if reviews.NamespaceScoped() || reviews.GetSingularName() != "clustercleanupreview" {
+		t.Errorf("%s is in namespaces: %v", reviews.GetSingularName(), reviews.NamespaceScoped())
+	}
+	review := reviews.New().(*gc.ClusterCleanupReview)
+	review.Name, review.Spec.Mode, review.Spec.NamespaceSelector = "p", gc.ModePreview, &metav1.LabelSelector{}
+	created, err := reviews.Create(warning.WithWarningRecorder(ctx, &r), review, nil, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, answer := r.draft.After.(*gc.ClusterCleanupPolicy), created.(*gc.ClusterCleanupReview)
+	switch {
+	case after.Namespace != "" || after.UID != "stored" || after.Generation != 4 || after.Spec.Mode != gc.ModeEnforce:
+		t.Errorf("the draft is %+v", after)
+	case r.draft.Before != stored || !r.draft.DryRun:
+		t.Errorf("it takes the place of %v", r.draft.Before)
+	case answer.Spec.Mode != gc.ModePreview || !answer.Status.Complete || len(answer.Status.Namespaces) != 1:
+		t.Errorf("the answer is %+v", answer)
+	case !slices.Equal(r.visible, []string{"jobs.batch"}) || !slices.Equal(r.warnings, []string{"2 Jobs", "advice"}):
+		t.Errorf("visible are %q, warnings %q", r.visible, r.warnings)
+	}
+	r.errs = field.ErrorList{field.Required(field.NewPath("spec", "namespaceSelector"), "no")}
+	_, err = reviews.Create(ctx, review, nil, &metav1.CreateOptions{})
+	if want := `ClusterCleanupReview.gc.winnow.dev "p" is invalid: spec.namespaceSelector`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
