@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -243,5 +244,33 @@ func BenchmarkPartial(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkEvent decodes an Event as a match condition on its type needs it: a busy cluster creates thousands a minute.
+func BenchmarkEvent(b *testing.B) {
+	data, err := json.Marshal(&corev1.Event{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web-6d4cf56db6-2xw8p.17f3c2a1b4d5e6f7", Namespace: "team-a", UID: "5f3c0d9e-1111", ResourceVersion: "812345",
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:count":{},"f:firstTimestamp":{},"f:involvedObject":{},"f:lastTimestamp":{},"f:message":{}}`),
+			}},
+		},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "team-a", Name: "web-6d4cf56db6-2xw8p"},
+		Type:           corev1.EventTypeNormal, Reason: "Pulled", Count: 3, Source: corev1.EventSource{Component: "kubelet", Host: "node-1"},
+		Message: `Successfully pulled image "registry.example.com/web:1.4" in 1.2s (1.2s including waiting)`, ReportingController: "kubelet",
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := NewPartial([][]string{{"type"}})
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Decode(data); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
