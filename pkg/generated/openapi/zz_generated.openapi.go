@@ -21,109 +21,113 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.CandidateAdjustment{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CandidateAdjustment(ref),
-		v1alpha1.CandidateLimit{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_CandidateLimit(ref),
-		v1alpha1.CandidateObject{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CandidateObject(ref),
-		v1alpha1.CandidateOwner{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_CandidateOwner(ref),
-		v1alpha1.CandidatePolicy{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CandidatePolicy(ref),
-		v1alpha1.Capacity{}.OpenAPIModelName():                 schema_pkg_apis_gc_v1alpha1_Capacity(ref),
-		v1alpha1.Ceiling{}.OpenAPIModelName():                  schema_pkg_apis_gc_v1alpha1_Ceiling(ref),
-		v1alpha1.CeilingStatus{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref),
-		v1alpha1.CleanupCandidate{}.OpenAPIModelName():         schema_pkg_apis_gc_v1alpha1_CleanupCandidate(ref),
-		v1alpha1.CleanupCandidateList{}.OpenAPIModelName():     schema_pkg_apis_gc_v1alpha1_CleanupCandidateList(ref),
-		v1alpha1.CleanupCandidateStatus{}.OpenAPIModelName():   schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref),
-		v1alpha1.CleanupCopy{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CleanupCopy(ref),
-		v1alpha1.CleanupCopyList{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CleanupCopyList(ref),
-		v1alpha1.CleanupCopyStatus{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupCopyStatus(ref),
-		v1alpha1.CleanupPolicy{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref),
-		v1alpha1.CleanupPolicyList{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicyList(ref),
-		v1alpha1.CleanupPolicySpec{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref),
-		v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref),
-		v1alpha1.CleanupRecord{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupRecord(ref),
-		v1alpha1.CleanupRecordList{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupRecordList(ref),
-		v1alpha1.CleanupRecordStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupRecordStatus(ref),
-		v1alpha1.CleanupReview{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupReview(ref),
-		v1alpha1.CleanupReviewStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref),
-		v1alpha1.CleanupRule{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CleanupRule(ref),
-		v1alpha1.ClusterCleanupPolicy{}.OpenAPIModelName():     schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref),
-		v1alpha1.ClusterCleanupPolicyList{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicyList(ref),
-		v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref),
-		v1alpha1.ConsideredPolicy{}.OpenAPIModelName():         schema_pkg_apis_gc_v1alpha1_ConsideredPolicy(ref),
-		v1alpha1.ConsideredRule{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_ConsideredRule(ref),
-		v1alpha1.FinishedExpressions{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_FinishedExpressions(ref),
-		v1alpha1.Guardrails{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_Guardrails(ref),
-		v1alpha1.HoldAbove{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_HoldAbove(ref),
-		v1alpha1.LifecycleReference{}.OpenAPIModelName():       schema_pkg_apis_gc_v1alpha1_LifecycleReference(ref),
-		v1alpha1.MatchCondition{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_MatchCondition(ref),
-		v1alpha1.NamespaceStatus{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_NamespaceStatus(ref),
-		v1alpha1.PolicyHold{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_PolicyHold(ref),
-		v1alpha1.RecordObject{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_RecordObject(ref),
-		v1alpha1.RecordOwner{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_RecordOwner(ref),
-		v1alpha1.RecordPolicy{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_RecordPolicy(ref),
-		v1alpha1.ResourceLifecycle{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref),
-		v1alpha1.ResourceLifecycleList{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleList(ref),
-		v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref),
-		v1alpha1.ResourceLifecycleStatus{}.OpenAPIModelName():  schema_pkg_apis_gc_v1alpha1_ResourceLifecycleStatus(ref),
-		v1alpha1.ReviewedCount{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_ReviewedCount(ref),
-		v1alpha1.ReviewedObject{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref),
-		v1alpha1.ReviewedRule{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref),
-		v1alpha1.WaitFor{}.OpenAPIModelName():                  schema_pkg_apis_gc_v1alpha1_WaitFor(ref),
-		v1alpha1.Window{}.OpenAPIModelName():                   schema_pkg_apis_gc_v1alpha1_Window(ref),
-		resource.Quantity{}.OpenAPIModelName():                 schema_apimachinery_pkg_api_resource_Quantity(ref),
-		v1.APIGroup{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIGroup(ref),
-		v1.APIGroupList{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIGroupList(ref),
-		v1.APIResource{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIResource(ref),
-		v1.APIResourceList{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_APIResourceList(ref),
-		v1.APIVersions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIVersions(ref),
-		v1.ApplyOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		v1.Condition{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Condition(ref),
-		v1.CreateOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_CreateOptions(ref),
-		v1.DeleteOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		v1.Duration{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Duration(ref),
-		v1.FieldSelectorRequirement{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		v1.FieldsV1{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_FieldsV1(ref),
-		v1.GetOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_GetOptions(ref),
-		v1.GroupKind{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_GroupKind(ref),
-		v1.GroupResource{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_GroupResource(ref),
-		v1.GroupVersion{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_GroupVersion(ref),
-		v1.GroupVersionForDiscovery{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		v1.GroupVersionKind{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		v1.GroupVersionResource{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		v1.InternalEvent{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_InternalEvent(ref),
-		v1.LabelSelector{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_LabelSelector(ref),
-		v1.LabelSelectorRequirement{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		v1.List{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_List(ref),
-		v1.ListMeta{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_ListMeta(ref),
-		v1.ListOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_ListOptions(ref),
-		v1.ManagedFieldsEntry{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		v1.MicroTime{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_MicroTime(ref),
-		v1.ObjectMeta{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		v1.OwnerReference{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_OwnerReference(ref),
-		v1.PartialObjectMetadata{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		v1.PartialObjectMetadataList{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		v1.Patch{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Patch(ref),
-		v1.PatchOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_PatchOptions(ref),
-		v1.Preconditions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_Preconditions(ref),
-		v1.RootPaths{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_RootPaths(ref),
-		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		v1.ShardInfo{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ShardInfo(ref),
-		v1.Status{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_Status(ref),
-		v1.StatusCause{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_StatusCause(ref),
-		v1.StatusDetails{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_StatusDetails(ref),
-		v1.Table{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Table(ref),
-		v1.TableColumnDefinition{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		v1.TableOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TableOptions(ref),
-		v1.TableRow{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_TableRow(ref),
-		v1.TableRowCondition{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		v1.Time{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Time(ref),
-		v1.Timestamp{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Timestamp(ref),
-		v1.TypeMeta{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_TypeMeta(ref),
-		v1.UpdateOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		v1.WatchEvent{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_WatchEvent(ref),
-		runtime.RawExtension{}.OpenAPIModelName():              schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
-		runtime.TypeMeta{}.OpenAPIModelName():                  schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
-		runtime.Unknown{}.OpenAPIModelName():                   schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
-		version.Info{}.OpenAPIModelName():                      schema_k8sio_apimachinery_pkg_version_Info(ref),
+		v1alpha1.CandidateAdjustment{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CandidateAdjustment(ref),
+		v1alpha1.CandidateLimit{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_CandidateLimit(ref),
+		v1alpha1.CandidateObject{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CandidateObject(ref),
+		v1alpha1.CandidateOwner{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_CandidateOwner(ref),
+		v1alpha1.CandidatePolicy{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CandidatePolicy(ref),
+		v1alpha1.Capacity{}.OpenAPIModelName():                   schema_pkg_apis_gc_v1alpha1_Capacity(ref),
+		v1alpha1.Ceiling{}.OpenAPIModelName():                    schema_pkg_apis_gc_v1alpha1_Ceiling(ref),
+		v1alpha1.CeilingStatus{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref),
+		v1alpha1.CleanupCandidate{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_CleanupCandidate(ref),
+		v1alpha1.CleanupCandidateList{}.OpenAPIModelName():       schema_pkg_apis_gc_v1alpha1_CleanupCandidateList(ref),
+		v1alpha1.CleanupCandidateStatus{}.OpenAPIModelName():     schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref),
+		v1alpha1.CleanupCopy{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_CleanupCopy(ref),
+		v1alpha1.CleanupCopyList{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupCopyList(ref),
+		v1alpha1.CleanupCopyStatus{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CleanupCopyStatus(ref),
+		v1alpha1.CleanupPolicy{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref),
+		v1alpha1.CleanupPolicyList{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CleanupPolicyList(ref),
+		v1alpha1.CleanupPolicySpec{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref),
+		v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref),
+		v1alpha1.CleanupRecord{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CleanupRecord(ref),
+		v1alpha1.CleanupRecordList{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CleanupRecordList(ref),
+		v1alpha1.CleanupRecordStatus{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupRecordStatus(ref),
+		v1alpha1.CleanupReview{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CleanupReview(ref),
+		v1alpha1.CleanupReviewStatus{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref),
+		v1alpha1.CleanupRule{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_CleanupRule(ref),
+		v1alpha1.ClusterCleanupPolicy{}.OpenAPIModelName():       schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref),
+		v1alpha1.ClusterCleanupPolicyList{}.OpenAPIModelName():   schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicyList(ref),
+		v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName():   schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref),
+		v1alpha1.ClusterCleanupReview{}.OpenAPIModelName():       schema_pkg_apis_gc_v1alpha1_ClusterCleanupReview(ref),
+		v1alpha1.ClusterCleanupReviewStatus{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupReviewStatus(ref),
+		v1alpha1.ConsideredPolicy{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_ConsideredPolicy(ref),
+		v1alpha1.ConsideredRule{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_ConsideredRule(ref),
+		v1alpha1.FinishedExpressions{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_FinishedExpressions(ref),
+		v1alpha1.Guardrails{}.OpenAPIModelName():                 schema_pkg_apis_gc_v1alpha1_Guardrails(ref),
+		v1alpha1.HoldAbove{}.OpenAPIModelName():                  schema_pkg_apis_gc_v1alpha1_HoldAbove(ref),
+		v1alpha1.LifecycleReference{}.OpenAPIModelName():         schema_pkg_apis_gc_v1alpha1_LifecycleReference(ref),
+		v1alpha1.MatchCondition{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_MatchCondition(ref),
+		v1alpha1.NamespaceStatus{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_NamespaceStatus(ref),
+		v1alpha1.PolicyHold{}.OpenAPIModelName():                 schema_pkg_apis_gc_v1alpha1_PolicyHold(ref),
+		v1alpha1.RecordObject{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_RecordObject(ref),
+		v1alpha1.RecordOwner{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_RecordOwner(ref),
+		v1alpha1.RecordPolicy{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_RecordPolicy(ref),
+		v1alpha1.ResourceLifecycle{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref),
+		v1alpha1.ResourceLifecycleList{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_ResourceLifecycleList(ref),
+		v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref),
+		v1alpha1.ResourceLifecycleStatus{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleStatus(ref),
+		v1alpha1.ReviewedCount{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_ReviewedCount(ref),
+		v1alpha1.ReviewedHold{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_ReviewedHold(ref),
+		v1alpha1.ReviewedNamespace{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_ReviewedNamespace(ref),
+		v1alpha1.ReviewedObject{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref),
+		v1alpha1.ReviewedRule{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref),
+		v1alpha1.WaitFor{}.OpenAPIModelName():                    schema_pkg_apis_gc_v1alpha1_WaitFor(ref),
+		v1alpha1.Window{}.OpenAPIModelName():                     schema_pkg_apis_gc_v1alpha1_Window(ref),
+		resource.Quantity{}.OpenAPIModelName():                   schema_apimachinery_pkg_api_resource_Quantity(ref),
+		v1.APIGroup{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_APIGroup(ref),
+		v1.APIGroupList{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_APIGroupList(ref),
+		v1.APIResource{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_APIResource(ref),
+		v1.APIResourceList{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_APIResourceList(ref),
+		v1.APIVersions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_APIVersions(ref),
+		v1.ApplyOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		v1.Condition{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_Condition(ref),
+		v1.CreateOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_CreateOptions(ref),
+		v1.DeleteOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		v1.Duration{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_Duration(ref),
+		v1.FieldSelectorRequirement{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		v1.FieldsV1{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_FieldsV1(ref),
+		v1.GetOptions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_GetOptions(ref),
+		v1.GroupKind{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_GroupKind(ref),
+		v1.GroupResource{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_GroupResource(ref),
+		v1.GroupVersion{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_GroupVersion(ref),
+		v1.GroupVersionForDiscovery{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		v1.GroupVersionKind{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		v1.GroupVersionResource{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		v1.InternalEvent{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_InternalEvent(ref),
+		v1.LabelSelector{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_LabelSelector(ref),
+		v1.LabelSelectorRequirement{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		v1.List{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_List(ref),
+		v1.ListMeta{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_ListMeta(ref),
+		v1.ListOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ListOptions(ref),
+		v1.ManagedFieldsEntry{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		v1.MicroTime{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_MicroTime(ref),
+		v1.ObjectMeta{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		v1.OwnerReference{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_OwnerReference(ref),
+		v1.PartialObjectMetadata{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		v1.PartialObjectMetadataList{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		v1.Patch{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Patch(ref),
+		v1.PatchOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_PatchOptions(ref),
+		v1.Preconditions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_Preconditions(ref),
+		v1.RootPaths{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_RootPaths(ref),
+		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		v1.ShardInfo{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_ShardInfo(ref),
+		v1.Status{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Status(ref),
+		v1.StatusCause{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_StatusCause(ref),
+		v1.StatusDetails{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_StatusDetails(ref),
+		v1.Table{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Table(ref),
+		v1.TableColumnDefinition{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		v1.TableOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_TableOptions(ref),
+		v1.TableRow{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_TableRow(ref),
+		v1.TableRowCondition{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		v1.Time{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_Time(ref),
+		v1.Timestamp{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_Timestamp(ref),
+		v1.TypeMeta{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_TypeMeta(ref),
+		v1.UpdateOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		v1.WatchEvent{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_WatchEvent(ref),
+		runtime.RawExtension{}.OpenAPIModelName():                schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
+		runtime.TypeMeta{}.OpenAPIModelName():                    schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
+		runtime.Unknown{}.OpenAPIModelName():                     schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		version.Info{}.OpenAPIModelName():                        schema_k8sio_apimachinery_pkg_version_Info(ref),
 	}
 }
 
@@ -1630,14 +1634,14 @@ func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallbac
 					},
 					"withDraft": {
 						SchemaProps: spec.SchemaProps{
-							Description: "withDraft is what all policies together would delete in the namespace, the draft included.",
+							Description: "withDraft is what all policies together would delete, the draft included.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
 						},
 					},
 					"withoutDraft": {
 						SchemaProps: spec.SchemaProps{
-							Description: "withoutDraft is what the existing policies would delete in the namespace.",
+							Description: "withoutDraft is what the existing policies would delete.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
 						},
@@ -1649,7 +1653,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "hiddenResources are resources that these policies cover but that you may not list. Their objects are not counted.",
+							Description: "hiddenResources are resources that these policies cover but that you may not list. Their objects are not counted. For a cluster policy, these are the resources that you may not list in all namespaces, and their objects are counted only in namespaces in which you may list them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2048,6 +2052,237 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 		},
 		Dependencies: []string{
 			v1alpha1.Capacity{}.OpenAPIModelName(), v1alpha1.CleanupRule{}.OpenAPIModelName(), v1alpha1.Guardrails{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ClusterCleanupReview(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterCleanupReview says what a draft of a ClusterCleanupPolicy would delete, and when, in all namespaces together. To review a draft, create a ClusterCleanupReview with the name and the spec of the policy: the answer has the status. Winnow stores nothing and deletes nothing. You see only objects that you may list.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name of the policy. If there is a cluster policy of this name, the draft takes its place.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the draft. It is reviewed as if its mode were Enforce.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ClusterCleanupReviewStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName(), v1alpha1.ClusterCleanupReviewStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ClusterCleanupReviewStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterCleanupReviewStatus says what a draft would delete of the objects that exist now, if nothing else changes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"complete": {
+						SchemaProps: spec.SchemaProps{
+							Description: "complete is true if the review took all objects into account. If it is false, more can be deleted, and the effect of the other objects on limits, holds and owners is missing.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"messages": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "messages are the warnings that you would see if you wrote the draft as a policy. They describe what would be deleted now.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"deletions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "deletions is what the draft would delete, by resource and rule. Other policies can keep objects that the draft matches for longer: they are not counted here.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"sample": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "sample has the first objects that the draft would delete, in the order of their dueTime.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"withDraft": {
+						SchemaProps: spec.SchemaProps{
+							Description: "withDraft is what all policies together would delete, the draft included.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
+						},
+					},
+					"withoutDraft": {
+						SchemaProps: spec.SchemaProps{
+							Description: "withoutDraft is what the existing policies would delete.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
+						},
+					},
+					"hiddenResources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "hiddenResources are resources that these policies cover but that you may not list. Their objects are not counted. For a cluster policy, these are the resources that you may not list in all namespaces, and their objects are counted only in namespaces in which you may list them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"namespaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaces has the namespaces in which all policies together would delete or hold objects, with the draft or without it. The first ones have the most objects. At most 50 are listed.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedNamespace{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"unlistedNamespaces": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unlistedNamespaces is how many more of these namespaces there are.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"ceilings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "ceilings is what the ceilings of the draft count.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CeilingStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"holds": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "holds has what would wait for approval, because the draft makes too many objects due at once. At most 100 are listed.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedHold{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"unlistedHolds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unlistedHolds is how many more of these holds there are.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"complete", "withDraft", "withoutDraft"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CeilingStatus{}.OpenAPIModelName(), v1alpha1.ReviewedCount{}.OpenAPIModelName(), v1alpha1.ReviewedHold{}.OpenAPIModelName(), v1alpha1.ReviewedNamespace{}.OpenAPIModelName(), v1alpha1.ReviewedObject{}.OpenAPIModelName(), v1alpha1.ReviewedRule{}.OpenAPIModelName()},
 	}
 }
 
@@ -2969,6 +3204,98 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedCount(ref common.ReferenceCallback) com
 	}
 }
 
+func schema_pkg_apis_gc_v1alpha1_ReviewedHold(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedHold is what would wait for approval.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is where the objects are. It is empty if all namespaces together have too many.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects is how many objects would wait.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"why": {
+						SchemaProps: spec.SchemaProps{
+							Description: "why says which limit the draft exceeds.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"objects"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ReviewedNamespace(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedNamespace counts what all policies together would delete in one namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is the name of the namespace.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"withDraft": {
+						SchemaProps: spec.SchemaProps{
+							Description: "withDraft is what all policies together would delete, the draft included.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
+						},
+					},
+					"withoutDraft": {
+						SchemaProps: spec.SchemaProps{
+							Description: "withoutDraft is what the existing policies would delete.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
+						},
+					},
+					"ceilings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "ceilings has the ceilings of the draft for which the namespace has too many objects. maxObjects is the fair share of the namespace.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CeilingStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"namespace", "withDraft", "withoutDraft"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CeilingStatus{}.OpenAPIModelName(), v1alpha1.ReviewedCount{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2984,6 +3311,13 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref common.ReferenceCallback) co
 							Format:      "",
 						},
 					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is the namespace of the object, in the review of a cluster policy.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
 							Description: "name is the name of the object.",
@@ -2994,7 +3328,7 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref common.ReferenceCallback) co
 					},
 					"rule": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rule is the name of the rule, or \"default\" for the defaults of the policy.",
+							Description: "rule is the name of the rule, \"default\" for the defaults of the policy, or empty for its ceilings.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3039,7 +3373,7 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref common.ReferenceCallback) comm
 					},
 					"rule": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rule is the name of the rule, or \"default\" for the defaults of the policy.",
+							Description: "rule is the name of the rule, \"default\" for the defaults of the policy, or empty for its ceilings.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

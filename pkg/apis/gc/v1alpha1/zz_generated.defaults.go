@@ -21,6 +21,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&CleanupReview{}, func(obj interface{}) { SetObjectDefaults_CleanupReview(obj.(*CleanupReview)) })
 	scheme.AddTypeDefaultingFunc(&ClusterCleanupPolicy{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupPolicy(obj.(*ClusterCleanupPolicy)) })
 	scheme.AddTypeDefaultingFunc(&ClusterCleanupPolicyList{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupPolicyList(obj.(*ClusterCleanupPolicyList)) })
+	scheme.AddTypeDefaultingFunc(&ClusterCleanupReview{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupReview(obj.(*ClusterCleanupReview)) })
 	scheme.AddTypeDefaultingFunc(&ResourceLifecycle{}, func(obj interface{}) { SetObjectDefaults_ResourceLifecycle(obj.(*ResourceLifecycle)) })
 	scheme.AddTypeDefaultingFunc(&ResourceLifecycleList{}, func(obj interface{}) { SetObjectDefaults_ResourceLifecycleList(obj.(*ResourceLifecycleList)) })
 	return nil
@@ -61,6 +62,12 @@ func SetObjectDefaults_ClusterCleanupPolicyList(in *ClusterCleanupPolicyList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_ClusterCleanupPolicy(a)
+	}
+}
+
+func SetObjectDefaults_ClusterCleanupReview(in *ClusterCleanupReview) {
+	if in.Spec.AnnotationTTL == "" {
+		in.Spec.AnnotationTTL = "ExtendOnly"
 	}
 }
 

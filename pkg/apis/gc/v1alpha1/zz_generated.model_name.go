@@ -144,6 +144,16 @@ func (in ClusterCleanupPolicySpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterCleanupReview) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ClusterCleanupReview"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterCleanupReviewStatus) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ClusterCleanupReviewStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ConsideredPolicy) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.ConsideredPolicy"
 }
@@ -226,6 +236,16 @@ func (in ResourceLifecycleStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ReviewedCount) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.ReviewedCount"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedHold) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ReviewedHold"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedNamespace) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ReviewedNamespace"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -21,6 +21,7 @@ type GcV1alpha1Interface interface {
 	CleanupRecordsGetter
 	CleanupReviewsGetter
 	ClusterCleanupPoliciesGetter
+	ClusterCleanupReviewsGetter
 	ResourceLifecyclesGetter
 }
 
@@ -51,6 +52,10 @@ func (c *GcV1alpha1Client) CleanupReviews(namespace string) CleanupReviewInterfa
 
 func (c *GcV1alpha1Client) ClusterCleanupPolicies() ClusterCleanupPolicyInterface {
 	return newClusterCleanupPolicies(c)
+}
+
+func (c *GcV1alpha1Client) ClusterCleanupReviews() ClusterCleanupReviewInterface {
+	return newClusterCleanupReviews(c)
 }
 
 func (c *GcV1alpha1Client) ResourceLifecycles() ResourceLifecycleInterface {

@@ -17,4 +17,6 @@ type CleanupReviewExpansion interface{}
 
 type ClusterCleanupPolicyExpansion interface{}
 
+type ClusterCleanupReviewExpansion interface{}
+
 type ResourceLifecycleExpansion interface{}

@@ -39,6 +39,10 @@ func (c *FakeGcV1alpha1) ClusterCleanupPolicies() v1alpha1.ClusterCleanupPolicyI
 	return newFakeClusterCleanupPolicies(c)
 }
 
+func (c *FakeGcV1alpha1) ClusterCleanupReviews() v1alpha1.ClusterCleanupReviewInterface {
+	return newFakeClusterCleanupReviews(c)
+}
+
 func (c *FakeGcV1alpha1) ResourceLifecycles() v1alpha1.ResourceLifecycleInterface {
 	return newFakeResourceLifecycles(c)
 }
