@@ -73,7 +73,7 @@ func TestShowsWhatIsToBeSeen(t *testing.T) {
 		`SEEN held, then approved: 7 Jobs by backlog/sweep, none before hold [0-9a-f]{12} was approved\n`,
 		`SEEN all: `,
 		`\nPOLICY +MODE +TTL +CANDIDATES +DUE +DELETED +NEXT +READY\n`,
-		`\ndemo/keep-failures +Enforce +<none> +1 +0 +0 +in 59m +True\n`,
+		`\ndemo/keep-failures +Enforce +<none> +1 +0 +0 +in (59|60)m +True\n`,
 		`\npreview/defaults +Preview +10s +2 +\d +0 +\S.* +True\n`,
 		`\nrecent/keep-last +Enforce +<none> +3 +0 +4 +- +True\n`,
 		`\nbacklog/sweep +Enforce +1s +0 +0 +7 +- +True\n`,

@@ -11,8 +11,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/winnow-dev/winnow/pkg/humantime"
 )
 
 // Heading prints a line that stands out on a terminal.
@@ -44,16 +45,8 @@ func Sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// When formats a time as kubectl formats an age: "in 5m", or "5m ago".
-func When(at, now time.Time) string {
-	switch {
-	case at.IsZero():
-		return "-"
-	case at.After(now):
-		return "in " + duration.HumanDuration(at.Sub(now))
-	}
-	return duration.HumanDuration(now.Sub(at)) + " ago"
-}
+// When formats a time by its distance from now: "in 5m", or "5m ago".
+func When(at, now time.Time) string { return humantime.When(at, now) }
 
 // Size formats a number of bytes.
 func Size(bytes int64) string {

@@ -15,11 +15,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 )
 
@@ -123,7 +123,7 @@ func Copy(s *v1alpha1.CleanupRecordStatus, now time.Time) string {
 	if s.CopyExpirationTime == nil || s.CopyExpirationTime.Time.Before(now) {
 		return "-"
 	}
-	return duration.HumanDuration(s.CopyExpirationTime.Sub(now))
+	return humantime.Duration(s.CopyExpirationTime.Sub(now))
 }
 
 // Owner names the controller of a deleted object.

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 )
 
@@ -112,7 +111,7 @@ func (d *Document) footer() []output.Line {
 	if b := d.backlog; b.left > 0 && b.peak > 0 {
 		text := fmt.Sprintf("Due %s %d of %d gone, %d left", output.Bar(b.peak-b.left, b.peak), b.peak-b.left, b.peak, b.left)
 		if b.remaining > 0 {
-			text += ", about " + duration.HumanDuration(max(b.remaining, time.Second))
+			text += ", about " + humantime.Duration(max(b.remaining, time.Second))
 		}
 		out = append(out, output.Line{Text: text, Style: output.Green})
 	}

@@ -58,26 +58,31 @@ export const number = (n) => numbers.format(n);
 
 export const plural = (n, one, many = one + "s") => `${number(n)} ${n === 1 ? one : many}`;
 
-const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+// The units that kubectl shows of durations up to a number of seconds, as pkg/humantime does for the plugin and the server.
+const day = ["d", 86400], hour = ["h", 3600], minute = ["m", 60], second = ["s", 1];
+const units = [
+  [120, [second]], [600, [minute, second]], [3 * 3600, [minute]], [8 * 3600, [hour, minute]], [48 * 3600, [hour]], [8 * 86400, [day, hour]],
+  [Infinity, [day]],
+];
+const unitsOf = (seconds) => units.find(([end]) => seconds < end)[1];
 
-// span formats seconds with at most two units, as kubectl does.
+// span formats seconds, rounded to the nearest of the smallest unit that it shows.
 export function span(seconds) {
-  const out = [];
-  let rest = Math.round(seconds);
-  for (const [unit, size] of units) {
+  const [, least] = unitsOf(seconds).at(-1);
+  let rest = Math.round(seconds / least) * least, out = "";
+  for (const [unit, size] of unitsOf(rest)) {
     const n = Math.floor(rest / size);
-    if (n > 0 && out.length < 2) out.push(n + unit);
-    else if (out.length > 0) break;
+    if (n > 0) out += n + unit;
     rest -= n * size;
   }
-  return out.join("") || "0s";
+  return out || "0s";
 }
 
 // when formats a time in seconds since 1970 with its distance from now.
 export function when(seconds) {
   if (!seconds) return "–";
   const left = seconds - Date.now() / 1000;
-  return left > 0 ? "in " + span(left) : span(-left) + " ago";
+  return left > 0 ? "in " + span(Math.max(left, 1)) : span(-left) + " ago";
 }
 
 export const instant = (seconds) => new Date(seconds * 1000).toISOString().replace(".000", "");

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 )
 
@@ -40,7 +40,7 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 			}
 			return cmp.Or(c.Status.DecidedBy.Rule, "-")
 		}),
-		column("Due", "When the object becomes due.", 0, func(c candidate, now time.Time) any { return due(c.Status.DueTime, now) }),
+		column("Due", "When the object becomes due.", 0, func(c candidate, now time.Time) any { return humantime.When(dueTime(c), now) }),
 		column("Reason", "Why, as one word.", 0, func(c candidate, _ time.Time) any { return c.Status.Reason }),
 		column("UID", "UID of the object, which is the name of the candidate.", 1, func(c candidate, _ time.Time) any { return c.Name }),
 		column("Message", "Why, as a sentence.", 1, func(c candidate, _ time.Time) any { return c.Status.Message }),
@@ -60,13 +60,10 @@ func policyCell(c candidate, _ time.Time) any {
 	return name
 }
 
-// due formats a time: "in 5m", "5m ago", or "-" if it is not set.
-func due(t *metav1.Time, now time.Time) string {
-	switch {
-	case t.IsZero():
-		return "-"
-	case t.After(now):
-		return "in " + duration.HumanDuration(t.Sub(now))
+// dueTime returns when the object of a candidate becomes due; zero if that is not known.
+func dueTime(c candidate) time.Time {
+	if c.Status.DueTime == nil {
+		return time.Time{}
 	}
-	return duration.HumanDuration(now.Sub(t.Time)) + " ago"
+	return c.Status.DueTime.Time
 }

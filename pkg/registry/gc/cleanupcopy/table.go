@@ -7,11 +7,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 )
 
@@ -29,10 +29,10 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 			return c.Status.Object.Resource + "/" + c.Status.Object.Name
 		}),
 		column("Copied", "string", "When Winnow stored the copy, before it deleted the object.", 0, func(c copied, now time.Time) any {
-			return duration.HumanDuration(now.Sub(c.Status.CopyTime.Time)) + " ago"
+			return humantime.When(c.Status.CopyTime.Time, now)
 		}),
 		column("Expires", "string", "When Winnow removes the copy.", 0, func(c copied, now time.Time) any {
-			return "in " + duration.HumanDuration(c.Status.ExpirationTime.Sub(now))
+			return humantime.When(c.Status.ExpirationTime.Time, now)
 		}),
 		column("Bytes", "integer", "How much room the copy takes.", 0, func(c copied, _ time.Time) any { return c.Status.Bytes }),
 		column("UID", "string", "UID of the object, which is the name of the copy.", 1, func(c copied, _ time.Time) any {

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 )
 
@@ -31,7 +31,7 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 			return r.Status.Object.Resource + "/" + r.Status.Object.Name
 		}),
 		column("Deleted", "When Winnow deleted the object.", 0, func(r record, now time.Time) any {
-			return duration.HumanDuration(now.Sub(r.Status.DeletionTime.Time)) + " ago"
+			return humantime.When(r.Status.DeletionTime.Time, now)
 		}),
 		column("Policy", "The policy that decided.", 0, func(r record, _ time.Time) any {
 			return gc.PolicyName(r.Status.Policy.Kind, r.Status.Policy.Name)

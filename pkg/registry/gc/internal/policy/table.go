@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 )
 
@@ -66,7 +66,7 @@ func next(t *metav1.Time, now time.Time) string {
 	case !t.After(now):
 		return "now"
 	}
-	return "in " + duration.HumanDuration(t.Sub(now))
+	return humantime.When(t.Time, now)
 }
 
 // ready formats the condition Ready, and if it is True, what suspends, delays or limits the policy.
