@@ -340,6 +340,36 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
+// TestTableIsSorted: what is due first comes first, in each namespace. The list itself keeps its order, in which people page through it.
+func TestTableIsSorted(t *testing.T) {
+	item := func(namespace, name string, due *metav1.Time) gc.CleanupCandidate {
+		return gc.CleanupCandidate{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Status:     gc.CleanupCandidateStatus{Object: gc.CandidateObject{Name: name}, DueTime: due},
+		}
+	}
+	at := func(d time.Duration) *metav1.Time { return new(metav1.NewTime(now.Add(d))) }
+	list := &gc.CleanupCandidateList{Items: []gc.CleanupCandidate{
+		item("b", "b1", at(-time.Hour)), item("a", "never", nil), item("a", "later", at(time.Hour)), item("a", "at-once", at(0)),
+		item("a", "also-never", nil), item("a", "also-later", at(time.Hour)),
+	}}
+	before := list.DeepCopy()
+	table, err := (&request{}).rest().ConvertToTable(t.Context(), list, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range table.Rows {
+		got = append(got, row.Object.Object.(*gc.CleanupCandidate).Name)
+	}
+	if diff := cmp.Diff([]string{"at-once", "also-later", "later", "also-never", "never", "b1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, list); diff != "" {
+		t.Errorf("the list has changed (-want +got):\n%s", diff)
+	}
+}
+
 func TestTable(t *testing.T) {
 	at := func(d time.Duration) *metav1.Time { return new(metav1.NewTime(now.Add(d))) }
 	job := func(s gc.CleanupCandidateStatus) gc.CleanupCandidate {
@@ -385,9 +415,9 @@ func TestTable(t *testing.T) {
 	}
 	want := []string{
 		"OBJECT | STATE | TTL | POLICY | RULE | DUE | REASON",
-		"jobs.batch/report | Waiting | 7d | cup/p | keep | in 90m | NotDue | uid-1 | It is kept until it is due",
 		"jobs.batch/report | Due | - | ccup/c | - | 5m ago | OverCeiling | uid-1 | ",
 		"jobs.batch/report | Due | 1h | cup/p (Preview) | default | 0s ago | Expired | uid-1 | ",
+		"jobs.batch/report | Waiting | 7d | cup/p | keep | in 90m | NotDue | uid-1 | It is kept until it is due",
 		"jobs.batch/report | NoCandidate | - | - | - | - | NoPolicy | uid-1 | ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

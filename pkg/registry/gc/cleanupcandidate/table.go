@@ -5,9 +5,12 @@ package cleanupcandidate
 
 import (
 	"cmp"
+	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
@@ -25,7 +28,7 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 			Cell:                  cell,
 		}
 	}
-	return object.NewPlainTable([]object.Column[candidate]{
+	return byDueTime{object.NewPlainTable([]object.Column[candidate]{
 		column("Object", "Resource and name of the object.", 0, func(c candidate, _ time.Time) any {
 			return c.Status.Object.Resource + "/" + c.Status.Object.Name
 		}),
@@ -44,7 +47,34 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 		column("Reason", "Why, as one word.", 0, func(c candidate, _ time.Time) any { return c.Status.Reason }),
 		column("UID", "UID of the object, which is the name of the candidate.", 1, func(c candidate, _ time.Time) any { return c.Name }),
 		column("Message", "Why, as a sentence.", 1, func(c candidate, _ time.Time) any { return c.Status.Message }),
-	}, clock)
+	}, clock)}
+}
+
+// byDueTime sorts the rows of a page by namespace, and then by due time. Those without one come last. Pages follow the UIDs, which stay the
+// same while somebody pages, so all rows are sorted if they fit into one page. kubectl asks for 500 at once.
+type byDueTime struct{ rest.TableConvertor }
+
+// ConvertToTable implements rest.TableConvertor.
+func (t byDueTime) ConvertToTable(ctx context.Context, of, options runtime.Object) (*metav1.Table, error) {
+	rendered, err := t.TableConvertor.ConvertToTable(ctx, of, options)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(rendered.Rows, func(a, b metav1.TableRow) int {
+		return compareDue(a.Object.Object.(candidate), b.Object.Object.(candidate))
+	})
+	return rendered, nil
+}
+
+func compareDue(a, b candidate) int {
+	dueA, dueB := dueTime(a), dueTime(b)
+	if order := cmp.Compare(a.Namespace, b.Namespace); order != 0 || dueA.IsZero() == dueB.IsZero() {
+		return cmp.Or(order, dueA.Compare(dueB), cmp.Compare(a.Status.Object.Name, b.Status.Object.Name))
+	}
+	if dueA.IsZero() {
+		return 1
+	}
+	return -1
 }
 
 // policyCell names the policy as kubectl takes it.
