@@ -56,6 +56,33 @@ func TestNoticesFollowAnnotations(t *testing.T) {
 	w.notifies()
 }
 
+// TestCandidatesSayWhatAnnotationsDoNot: the message of a candidate ends with the text of the notice.
+func TestCandidatesSayWhatAnnotationsDoNot(t *testing.T) {
+	const ignored = `. Annotation gc.winnow.dev/ttl: "10m" has no effect: CleanupPolicy "p" `
+	done := func() *testbuilders.JobBuilder { return testbuilders.Job("a").Complete(testbuilders.Now) }
+	p := testbuilders.Policy("p").Default("1h")
+	for name, c := range map[string]struct {
+		policy *testbuilders.PolicyBuilder
+		job    *testbuilders.JobBuilder
+		want   string
+	}{
+		"shorter":       {p, done().TTL("10m"), ignored + "keeps this object for 1h, and an annotation can only keep it longer"},
+		"not asked":     {testbuilders.Policy("p").Default("1h").Annotations(gc.AnnotationIgnore), done().TTL("10m"), ignored + "ignores annotations."},
+		"while it runs": {p, testbuilders.Job("a").TTL("10m"), ignored + "keeps this object for 1h"},
+		"longer":        {p, done().TTL("2h"), ""},
+		"none":          {p, done(), ""},
+		"a preview":     {testbuilders.Policy("p").Default("1h").Preview(), done().TTL("10m"), ""},
+		"not readable":  {p, done().TTL("10 m"), ""}, // The reason is InvalidAnnotation, whose sentence says so.
+	} {
+		w := newWorld(t, c.policy)
+		w.upsert(c.job.Fact())
+		message := w.candidate("a").Status.Message
+		if c.want != "" && !strings.Contains(message, c.want) || c.want == "" && strings.Contains(message, "has no effect") {
+			t.Errorf("%s: got %q, want %q in it", name, message, c.want)
+		}
+	}
+}
+
 // TestNoticesOnceFinished: a notice that depends on the outcome is sent when the outcome is known.
 func TestNoticesOnceFinished(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("1m").Rules(testbuilders.Rule("failed", "1h").Outcome(gc.OutcomeFailed)))

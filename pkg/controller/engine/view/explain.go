@@ -87,6 +87,19 @@ func (v *View) explainMatches(rec *memory.Record, p *policy.Policy, d policy.Dec
 		}
 		s.Message += v.untilDue(rec, p, d, &effective)
 	}
+	if !preview {
+		s.Message += ignoredAnnotation(&effective, matches, &ns.Bounds)
+	}
+}
+
+// ignoredAnnotation says that an annotation does not have the effect that it asks for, and why; empty if it has. What is decided for an
+// annotation that cannot be read says so itself.
+func ignoredAnnotation(effective *policy.Effective, matches []policy.Match, b *policy.Bounds) string {
+	n, ok := effective.Notice(matches, b)
+	if !ok || n.Reason != policy.ReasonAnnotationIgnored {
+		return ""
+	}
+	return ". " + n.Text
 }
 
 // untilDue says what follows for a record that waits until it is due, and for which p decides d.
