@@ -39,7 +39,7 @@ approve on the policy, and the permission to list and delete the objects.
 POLICY is the name of a CleanupPolicy, or ccup/NAME for a ClusterCleanupPolicy.`,
 		Example: `  kubectl winnow approve defaults -n team-a
   kubectl winnow approve ccup/defaults`,
-		Args:              cobra.ExactArgs(1),
+		Args:              onePolicy,
 		ValidArgsFunction: s.CompletePolicy,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}

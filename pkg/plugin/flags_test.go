@@ -66,19 +66,29 @@ func TestKeepNeverShortens(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"report -o table":                      "allowed formats are: json,yaml,name,wide",
-		"report something":                     "unknown command",
-		"preview":                              `required flag(s) "filename" not set`,
-		"keep job/a":                           "at least one of the flags",
-		"keep job/a --for 1d --forever":        "none of the others can be",
-		"why":                                  "accepts between 1 and 2 arg(s)",
+		"report something":                     `kubectl winnow report takes no arguments, so it cannot use "something"; see: kubectl winnow report --help`,
+		"report --nonsense":                    "there is no flag --nonsense; see: kubectl winnow report --help",
+		"report -x":                            "there is no flag -x; see: kubectl winnow report --help",
+		"report --insecure-skip-tls-verify=x":  `--insecure-skip-tls-verify="x": invalid syntax; see`,
+		"reprot":                               `there is no command "reprot"; did you mean "report"? To see the commands: kubectl winnow --help`,
+		"nonsense job/a":                       `there is no command "nonsense"; to see the commands: kubectl winnow --help`,
+		"preview":                              "name a file that has a policy: kubectl winnow preview -f policy.yaml",
+		"keep job/a":                           "say how long to keep it with one of the flags --for 2d, --until 2027-01-31 and --forever",
+		"keep job/a --for 1d --forever":        "say how long to keep it with one of the flags",
+		"keep --forever":                       "name one object: kubectl winnow keep job/NAME",
+		"approve":                              "name one policy: kubectl winnow approve POLICY, or for a ClusterCleanupPolicy: kubectl winnow approve ccup/POLICY",
+		"history a b c":                        "name one object: kubectl winnow history job/NAME",
+		"why":                                  "name one object: kubectl winnow why job/NAME",
 		"why a --server 127.0.0.1":             "for example job/a",
 		"preview -f missing.yaml":              "no such file",
 		"top --interval 10ms":                  "use at least 1s",
 		"top -o name":                          "allowed formats are: json,yaml,wide",
-		"restore":                              "accepts between 1 and 2 arg(s)",
+		"top --interval fast":                  `--interval="fast": time: invalid duration "fast"; see: kubectl winnow top --help`,
+		"restore":                              "name one object: kubectl winnow restore job/NAME",
 		"restore c --server 127.0.0.1":         "for example job/NAME",
-		"ui --port 70000":                      "invalid argument",
-		"ui something":                         "unknown command",
+		"ui --port 70000":                      `--port="70000": value out of range; see: kubectl winnow ui --help`,
+		"ui something":                         "kubectl winnow ui takes no arguments",
+		"version something":                    "kubectl winnow version takes no arguments",
 		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
 		"unused pods":                          "pods cannot be reported",
 		"unused -o wide":                       "allowed formats are: json,yaml,name,csv",
@@ -88,9 +98,13 @@ func TestUsage(t *testing.T) {
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 		code := Run(t.Context(), append(strings.Fields(args), "--kubeconfig=", "--namespace=team-a"), streams)
-		if all := out.String() + errOut.String(); code != exitFailed || !strings.Contains(all, want) {
+		if all := out.String() + errOut.String(); code != exitFailed || !strings.Contains(all, want) || strings.Count(all, "\n") != 1 {
 			t.Errorf("%s ended with %d: %s", args, code, all)
 		}
+	}
+	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
+	if code := Run(t.Context(), []string{"keep", "job/a", "--for"}, streams); code != exitFailed || !strings.Contains(errOut.String(), "--for needs a value; see") {
+		t.Errorf("a flag without its value ended with %d: %s", code, errOut)
 	}
 }
 
@@ -124,7 +138,7 @@ func TestHelp(t *testing.T) {
 	for args, want := range map[string][]string{
 		"--help": {
 			`Start with "kubectl winnow report"`, "mode: Preview", "mode: Enforce", "report", "preview", "why", "top", "keep", "release", "approve",
-			"ui", "completion",
+			"ui", "completion", "version", "kubectl winnow options",
 		},
 		"report --help":         {"kind: CleanupPolicy", "mode: Preview", "kubectl apply -f policy.yaml", `"mode": "Enforce"`, "is an estimate"},
 		"top --help":            {"every few seconds", "kubectl winnow top -n team-a", "--interval"},

@@ -49,7 +49,7 @@ resources that you may list.`,
 
   # For programs
   kubectl winnow history -n team-a -o json`,
-		Args:              cobra.RangeArgs(0, 2),
+		Args:              oneOrNoObject,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}

@@ -45,21 +45,22 @@ It never shortens how long an object is kept. To undo it: kubectl winnow release
   kubectl winnow keep job/report --until 2027-01-31T12:00:00Z
 
   kubectl winnow keep job/report --forever`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              oneObject,
 		ValidArgsFunction: s.CompleteObject,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	cmd.Flags().StringVar(&o.duration, "for", "", "Keep the object for this long from now: whole numbers with units, for example 2d or 1h30m.")
 	cmd.Flags().StringVar(&o.until, "until", "", "Keep the object until this time (RFC 3339), or until this day begins in UTC: 2027-01-31.")
 	cmd.Flags().BoolVar(&o.forever, "forever", false, "Keep the object without end.")
-	cmd.MarkFlagsOneRequired("for", "until", "forever")
-	cmd.MarkFlagsMutuallyExclusive("for", "until", "forever")
 	o.format.AddFlag(cmd, "json", "yaml", "name")
 	return cmd
 }
 
 // annotations returns what the object gets. A nil removes an annotation.
 func (o *keepOptions) annotations(now time.Time) (map[string]*string, error) {
+	if o.given() != 1 {
+		return nil, errors.New("say how long to keep it with one of the flags --for 2d, --until 2027-01-31 and --forever")
+	}
 	if o.forever {
 		return map[string]*string{gc.AnnotationTTL: new(string(gc.TTLNever))}, nil
 	}
@@ -71,6 +72,17 @@ func (o *keepOptions) annotations(now time.Time) (map[string]*string, error) {
 		return nil, fmt.Errorf("%s is past", until.Format(time.RFC3339))
 	}
 	return map[string]*string{gc.AnnotationKeepUntil: new(gc.WholeSecond(until).UTC().Format(time.RFC3339))}, nil
+}
+
+// given returns how many flags say how long to keep the object.
+func (o *keepOptions) given() int {
+	given := 0
+	for _, is := range []bool{o.duration != "", o.until != "", o.forever} {
+		if is {
+			given++
+		}
+	}
+	return given
 }
 
 // end returns when the object is no longer kept.
@@ -137,7 +149,7 @@ func newRelease(s *session.Session) *cobra.Command {
 		Long: `Undo keep: remove the annotations with which an object is kept, so that the policies decide again. The object may be deleted at
 once. This command says when.`,
 		Example:           `  kubectl winnow release job/report`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              oneObject,
 		ValidArgsFunction: s.CompleteObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.format.Validate(); err != nil {

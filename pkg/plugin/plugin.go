@@ -15,7 +15,6 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 	"github.com/winnow-dev/winnow/pkg/plugin/session"
-	"github.com/winnow-dev/winnow/pkg/version"
 )
 
 // Exit codes, as in kubectl diff: 1 is for a preview that would delete something, for a test of policies that fails, and, on request, for a
@@ -31,7 +30,8 @@ var errDeletes = errors.New("something would be deleted")
 // Run runs the plugin, and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	streams.Out, streams.ErrOut = output.Escaping(streams.Out), output.Escaping(streams.ErrOut)
-	root := newCommand(streams)
+	s := session.New(streams)
+	root := newCommand(s)
 	root.SetArgs(args)
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
@@ -41,7 +41,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	case errors.Is(err, errDeletes), errors.Is(err, errFailed), errors.Is(err, errUnused):
 		return exitDeletes
 	default:
-		fmt.Fprintln(streams.ErrOut, "Error:", err)
+		fmt.Fprintln(streams.ErrOut, "Error:", s.Explain(err))
 		return exitFailed
 	}
 }
@@ -64,10 +64,9 @@ func endOf(ctx context.Context, ended <-chan error) error {
 	}
 }
 
-func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	s := session.New(streams)
+func newCommand(s *session.Session) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "winnow",
+		Use:   "winnow COMMAND",
 		Short: "Show what finished objects a cluster has, and what Winnow deletes, when, and why",
 		Long: `Show what finished objects a cluster has, and what Winnow deletes, when, and why.
 
@@ -76,18 +75,23 @@ Start with "kubectl winnow report". It only reads, and the cluster does not need
   1. Write a policy, and try it with "kubectl winnow preview". "kubectl winnow report --help" has an example.
   2. Apply it with "mode: Preview", which deletes nothing, and look at "kubectl get cand".
   3. Set "mode: Enforce". From then on, Winnow deletes.`,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl winnow"},
-		Version:       version.Long(),
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl winnow"},
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		DisableFlagsInUseLine:      true,
+		SuggestionsMinimumDistance: 2,
+		Args:                       unknownCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.ErrOut)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.ErrOut)
+	root.SetUsageTemplate(usageTemplate)
+	root.SetFlagErrorFunc(wrongFlag)
 	s.Flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		newReport(s), newUnused(s), newPreview(s), newTest(s), newWhy(s), newHistory(s), newRestore(s), newTop(s), newKeep(s), newRelease(s),
-		newApprove(s), newUI(s),
+		newApprove(s), newUI(s), newVersion(s), newOptions(),
 	)
 	s.CompleteNamespaces(root)
 	return root

@@ -51,13 +51,18 @@ more, more than 1 for an error.`,
 
   # In a pipeline: apply a policy only if it deletes nothing yet
   kubectl winnow preview -f policy.yaml && kubectl apply -f policy.yaml`,
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.format.AddFlag(cmd, "json", "yaml", "name", "wide")
 	o.files.AddFlag(cmd, "Files with policies, or - for standard input.")
-	_ = cmd.MarkFlagRequired("filename") // The flag exists.
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if len(o.files.Names) == 0 {
+			return errors.New("name a file that has a policy: kubectl winnow preview -f policy.yaml")
+		}
+		return nil
+	}
 	return cmd
 }
 

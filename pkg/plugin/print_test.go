@@ -45,7 +45,7 @@ func TestReport(t *testing.T) {
 			if format == "name" {
 				return o.printNames(d)
 			}
-			return o.print(d, len(d.Deletions) > 0)
+			return o.print(d, len(d.Deletions) > 0, false)
 		})
 	}
 	plugintest.Lines(t, printAs(""),
@@ -55,7 +55,7 @@ func TestReport(t *testing.T) {
 		"team-b      pods         1         0        -        12 B",
 		"(all)                    1201      34                3.0 MiB",
 		"",
-		"No policy deletes them. To see what a policy would delete: kubectl winnow report -f policy.yaml",
+		"No policy deletes them. To see what a policy would delete: kubectl winnow report -A -f policy.yaml",
 		"An example of a policy is in: kubectl winnow report --help")
 	if wide := printAs("wide"); !strings.Contains(wide, `A/x\x1b[2J\ny (1), B/b (1)`) {
 		t.Errorf("wide: %s", wide)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
@@ -63,7 +64,7 @@ ETCD is an estimate: the size of the objects as the API server sends them.`,
 
   # In Enforce mode, it deletes
   kubectl patch cup defaults -n team-a --type merge --patch '{"spec": {"mode": "Enforce"}}'`,
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -105,9 +106,8 @@ func (o *reportOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar, now := output.NewProgress(o.ErrOut), time.Now().UTC().Truncate(time.Second)
-	world, err := cluster.Read(ctx, local.Options{Namespace: namespace, Drafts: drafts, Listed: bar.Add, Now: now})
-	bar.Done()
+	now := time.Now().UTC().Truncate(time.Second)
+	world, err := o.read(ctx, cluster, local.Options{Namespace: namespace, Drafts: drafts, Now: now})
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,44 @@ func (o *reportOptions) run(ctx context.Context) error {
 	if o.format.Name == "name" {
 		return o.printNames(d)
 	}
-	return o.print(d, world.Governed())
+	everywhere, err := d.mayLookEverywhere(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	return o.print(d, world.Governed(), everywhere)
+}
+
+// read lists what there is, and shows how far it is. It fails if the caller may list nothing.
+func (o *reportOptions) read(ctx context.Context, cluster *local.Cluster, options local.Options) (*local.World, error) {
+	bar := output.NewProgress(o.ErrOut)
+	defer bar.Done()
+	options.Listed = bar.Add
+	world, err := cluster.Read(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return world, world.Blind()
+}
+
+// mayLookEverywhere reports whether there is nothing to show of a namespace, and the caller may list the objects of all.
+func (d *document) mayLookEverywhere(ctx context.Context, cluster *local.Cluster) (bool, error) {
+	if d.Namespace == "" || len(d.Finished)+len(d.Deletions) > 0 {
+		return false, nil
+	}
+	for _, resource := range []string{"namespaces", gc.ResourceJobs} {
+		if may, err := cluster.May(ctx, "list", schema.ParseGroupResource(resource), ""); err != nil || !may {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// scope returns the flag of this command for the namespaces of the report.
+func (d *document) scope() string {
+	if d.Namespace == "" {
+		return "-A"
+	}
+	return "-n " + d.Namespace
 }
 
 // inScope fails if a draft is of another namespace than the report.
@@ -144,7 +181,7 @@ func (o *reportOptions) printNames(d *document) error {
 	return nil
 }
 
-func (o *reportOptions) print(d *document, governed bool) error {
+func (o *reportOptions) print(d *document, governed, everywhere bool) error {
 	switch {
 	case len(d.Finished) > 0:
 		if err := o.printFinished(d); err != nil {
@@ -152,7 +189,7 @@ func (o *reportOptions) print(d *document, governed bool) error {
 		}
 	case len(d.Deletions) == 0:
 		o.say("No finished objects " + gc.InNamespace(d.Namespace) + ".")
-		if d.Namespace != "" {
+		if everywhere {
 			o.say("To look in all namespaces: kubectl winnow report -A")
 		}
 	}
@@ -166,7 +203,7 @@ func (o *reportOptions) print(d *document, governed bool) error {
 	case governed:
 		o.say("\nThe policies delete nothing " + gc.InNamespace(d.Namespace) + " within a week.")
 	case len(d.Finished) > 0:
-		o.say("\nNo policy deletes them. To see what a policy would delete: kubectl winnow report -f policy.yaml\n" +
+		o.say("\nNo policy deletes them. To see what a policy would delete: kubectl winnow report " + d.scope() + " -f policy.yaml\n" +
 			"An example of a policy is in: kubectl winnow report --help")
 	}
 	return nil

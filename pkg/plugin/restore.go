@@ -69,7 +69,7 @@ Winnow knows them by their lifecycle. It does not know what other controllers do
 
   # Which copies are there?
   kubectl get cleanupcopies -n team-a`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              oneObject,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}

@@ -59,7 +59,7 @@ and "?" means that it was not read yet. If a reading takes long, the next one wa
   # Once, for a script
   kubectl winnow top --once
   kubectl winnow top -o json`,
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}

@@ -46,7 +46,7 @@ The cluster does not need Winnow. Without Winnow, or with -f, this command decid
 
   # From another machine: a fixed port, and in another terminal there: ssh -L 8002:127.0.0.1:8002 HOST
   kubectl winnow ui --port 8002`,
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}

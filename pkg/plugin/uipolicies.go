@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +30,7 @@ func (s *uiSource) Policies(ctx context.Context, namespace string) ([]ui.Policy,
 	}
 	switch installed, err := cluster.Installed(ctx); {
 	case err != nil:
-		return []ui.Policy{}, []string{fmt.Sprintf("Winnow is installed but does not answer: %v", err)}, nil
+		return []ui.Policy{}, []string{err.Error()}, nil
 	case !installed:
 		return []ui.Policy{}, nil, nil
 	}

@@ -47,7 +47,7 @@ If the object is gone, it explains how Winnow deleted it; see also "kubectl winn
 
   # The whole explanation
   kubectl winnow why job/report -n team-a -o yaml`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              oneObject,
 		ValidArgsFunction: s.CompleteObject,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}

@@ -177,7 +177,7 @@ func (c *Cluster) readOurs(ctx context.Context, namespace string, s *setting) ([
 	served, err := c.Installed(ctx)
 	switch {
 	case err != nil:
-		s.note("Winnow is installed but does not answer, so its policies do not count: %v", err)
+		s.note("policies of the cluster do not count: %v", err)
 		return nil, nil
 	case !served:
 		return nil, nil
@@ -231,11 +231,17 @@ func readAll[L any](
 	return all, nil
 }
 
-// Installed reports whether the cluster serves the API of Winnow. It fails if the API is registered but does not answer.
+// ErrSilent is the error if the API of Winnow is registered, but no replica of Winnow answers.
+var ErrSilent = errors.New("this cluster has Winnow, but it does not answer")
+
+// Installed reports whether the cluster serves the API of Winnow. It fails with ErrSilent if the API is registered but does not answer.
 func (c *Cluster) Installed(ctx context.Context) (bool, error) {
 	err := c.policies.RESTClient().Get().AbsPath("/apis", v1alpha1.GroupName, v1alpha1.SchemeGroupVersion.Version).Do(ctx).Error()
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return false, nil
+	case apierrors.IsServiceUnavailable(err):
+		return false, fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	return err == nil, err
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -226,6 +227,15 @@ func (w *World) Notes() []string {
 			resource, resource, inNamespace(w.options.Namespace)))
 	}
 	return out
+}
+
+// Blind returns an error if there are resources to list, and the caller may list none of them.
+func (w *World) Blind() error {
+	if len(w.objects) > 0 || len(w.unlisted) == 0 {
+		return nil
+	}
+	return fmt.Errorf("there is nothing to report, because you may not list %s %s; the role view allows it",
+		strings.Join(sets.List(sets.KeySet(w.unlisted)), ", "), gc.InNamespace(w.options.Namespace))
 }
 
 // inNamespace returns the flag of kubectl for one namespace, or all.

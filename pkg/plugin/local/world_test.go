@@ -155,7 +155,7 @@ func TestRead(t *testing.T) {
 		},
 		"no right to list namespaces": {denied: []string{"list namespaces"}, all: true, fails: "choose one: -n NAMESPACE"},
 		"Winnow does not answer": {
-			codes: map[string]int{winnowPath: http.StatusServiceUnavailable}, deletions: 1, note: "installed but does not answer",
+			codes: map[string]int{winnowPath: http.StatusServiceUnavailable}, deletions: 1, note: "policies of the cluster do not count: this cluster has Winnow, but it does not answer",
 		},
 		"Jobs cannot be listed":      {codes: map[string]int{jobsPath: http.StatusForbidden}, fails: "listing jobs.batch: "},
 		"rights cannot be asked for": {codes: map[string]int{reviewsPath: http.StatusForbidden}, fails: "asking whether you may "},

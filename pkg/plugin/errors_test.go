@@ -1,0 +1,296 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+)
+
+const (
+	winnowPath = "/apis/gc.winnow.dev/v1alpha1"
+	jobsPath   = "/apis/batch/v1/namespaces/team-a/jobs"
+	homePath   = "/api/v1/namespaces/team-a"
+	reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+)
+
+// testCluster is an API server that answers by path, for namespace team-a. Everything else is not found.
+type testCluster struct {
+	*testing.T
+	answers map[string]any
+	// denied are what the caller may not do, such as "list jobs", and everywhere with " everywhere" behind it.
+	denied []string
+}
+
+// newTestCluster returns a cluster without Winnow and without objects.
+func newTestCluster(t *testing.T) *testCluster {
+	list := func(version, kind string) any {
+		return map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}}
+	}
+	group := func(name string) any {
+		return &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}, Groups: []metav1.APIGroup{{
+			Name:             name,
+			Versions:         []metav1.GroupVersionForDiscovery{{GroupVersion: name + "/v1", Version: "v1"}},
+			PreferredVersion: metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"},
+		}}}
+	}
+	resources := func(version, plural, kind string) any {
+		return &metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: version,
+			APIResources: []metav1.APIResource{{
+				Name: plural, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: true,
+				Verbs: metav1.Verbs{"delete", "get", "list", "patch", "watch"},
+			}},
+		}
+	}
+	return &testCluster{T: t, answers: map[string]any{
+		"/api":  &metav1.APIVersions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIVersions"}, Versions: []string{"v1"}},
+		"/apis": group("batch"), "/api/v1": resources("v1", "pods", "Pod"), "/apis/batch/v1": resources("batch/v1", "jobs", "Job"),
+		"/apis/apiregistration.k8s.io/v1/apiservices": list("apiregistration.k8s.io/v1", "APIServiceList"),
+		homePath: &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
+			ObjectMeta: metav1.ObjectMeta{Name: "team-a", UID: "ns", ResourceVersion: "1"},
+		},
+		homePath + "/pods": list("v1", "PodList"), jobsPath: list("batch/v1", "JobList"),
+		"/apis/batch/v1/namespaces/team-a/cronjobs": list("batch/v1", "CronJobList"),
+		jobsPath + "/a": &batchv1.Job{
+			TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "a", UID: "a"},
+		},
+	}}
+}
+
+// with returns the cluster with other answers. A number is the code of a failure.
+func (c *testCluster) with(answers map[string]any) *testCluster {
+	maps.Copy(c.answers, answers)
+	return c
+}
+
+// withWinnow returns the cluster with Winnow, which knows these candidates and records.
+func (c *testCluster) withWinnow(candidates []v1alpha1.CleanupCandidate, records []v1alpha1.CleanupRecord) *testCluster {
+	meta := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	return c.with(map[string]any{
+		winnowPath: &metav1.APIResourceList{GroupVersion: v1alpha1.SchemeGroupVersion.String()},
+		winnowPath + "/namespaces/team-a/cleanupcandidates": &v1alpha1.CleanupCandidateList{
+			TypeMeta: meta("CleanupCandidateList"), Items: candidates,
+		},
+		winnowPath + "/namespaces/team-a/cleanuprecords": &v1alpha1.CleanupRecordList{TypeMeta: meta("CleanupRecordList"), Items: records},
+		"/openapi/v3" + winnowPath:                       map[string]any{"info": map[string]any{"version": "v9.9.9"}},
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := c.answers[r.URL.Path]
+	code, fails := answer.(int)
+	switch {
+	case r.URL.Path == reviewPath:
+		answer = c.review(r)
+	case answer == nil:
+		code, fails = http.StatusNotFound, true
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if fails {
+		reason := map[int]metav1.StatusReason{
+			http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusForbidden: metav1.StatusReasonForbidden,
+			http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
+		}[code]
+		answer = &metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
+			Message: `something is forbidden: User "vic" cannot do it`,
+		}
+		w.WriteHeader(code)
+	}
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		c.Error(err)
+	}
+}
+
+func (c *testCluster) review(r *http.Request) any {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		c.Error(err)
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{}
+	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, review); err != nil {
+		c.Error(err)
+		return review
+	}
+	review.TypeMeta = metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"}
+	asked := review.Spec.ResourceAttributes
+	what := asked.Verb + " " + asked.Resource
+	if asked.Namespace == "" {
+		what += " everywhere"
+	}
+	review.Status.Allowed = !slices.Contains(c.denied, what)
+	return review
+}
+
+// run runs the plugin in this cluster, and returns what it prints.
+func (c *testCluster) run(args ...string) (out, errOut string, code int) {
+	c.Helper()
+	server := httptest.NewServer(c)
+	defer server.Close()
+	return runAt(c.T, server.URL, args...)
+}
+
+// runAt runs the plugin with an API server.
+func runAt(t *testing.T, url string, args ...string) (out, errOut string, code int) {
+	t.Helper()
+	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
+	code = Run(t.Context(), append(slices.Clone(args), "--kubeconfig=", "--namespace=team-a", "--server="+url, "--cache-dir="+t.TempDir()), streams)
+	return stdout.String(), stderr.String(), code
+}
+
+// expectError fails unless the plugin ends with an error of one line that has this text.
+func (c *testCluster) expectError(want string, args ...string) {
+	c.Helper()
+	_, errOut, code := c.run(args...)
+	expectLine(c.T, errOut, code, want, args)
+}
+
+func expectLine(t *testing.T, errOut string, code int, want string, args []string) {
+	t.Helper()
+	if code != exitFailed || !strings.HasPrefix(errOut, "Error: ") || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, want) {
+		t.Errorf("%q ended with %d, want one line with %q:\n%s", args, code, want, errOut)
+	}
+}
+
+// askingCommands are commands that ask a cluster, and those of them that need Winnow.
+func askingCommands(t *testing.T) (all, needing [][]string) {
+	t.Helper()
+	file := writePolicy(t)
+	needing = [][]string{{"history"}, {"top", "--once"}, {"approve", "p"}, {"restore", "job/a"}}
+	return append([][]string{{"report"}, {"why", "job/a"}, {"keep", "job/a", "--for", "1d"}, {"preview", "-f", file}, {"version"}}, needing...), needing
+}
+
+func writePolicy(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	writeFile(t, path, "{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: p}, spec: {ttlAfterFinished: 1h}}")
+	return path
+}
+
+// TestNoCluster: where nothing answers, each command says so in one line.
+func TestNoCluster(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	all, _ := askingCommands(t)
+	for _, args := range all {
+		_, errOut, code := runAt(t, server.URL, args...)
+		expectLine(t, errOut, code, "cannot reach the API server "+server.URL+": dial tcp", args)
+		expectLine(t, errOut, code, "kubectl config view --minify", args)
+	}
+}
+
+// TestNobody: a cluster that does not know the user.
+func TestNobody(t *testing.T) {
+	c := newTestCluster(t)
+	for path := range c.answers {
+		c.answers[path] = http.StatusUnauthorized
+	}
+	c.answers[winnowPath] = http.StatusUnauthorized
+	for _, args := range [][]string{{"why", "job/a"}, {"history"}, {"version"}} {
+		c.expectError("the cluster does not accept your credentials; log in again", args...)
+	}
+}
+
+// TestNoWinnow: commands that need Winnow say what follows without it.
+func TestNoWinnow(t *testing.T) {
+	_, needing := askingCommands(t)
+	for _, args := range needing {
+		newTestCluster(t).expectError("there is no Winnow in this cluster, so ", args...)
+	}
+	out, errOut, code := newTestCluster(t).run("version")
+	if code != 0 || !strings.Contains(out, "Server Version: none: there is no Winnow in this cluster\n") || errOut != "" {
+		t.Errorf("version ended with %d: %s%s", code, out, errOut)
+	}
+}
+
+// TestSilentWinnow: Winnow is registered, but no replica answers.
+func TestSilentWinnow(t *testing.T) {
+	all, _ := askingCommands(t)
+	for _, args := range all {
+		c := newTestCluster(t).with(map[string]any{winnowPath: http.StatusServiceUnavailable})
+		if args[0] == "report" || args[0] == "keep" { // The one does without Winnow, and the other annotates first.
+			continue
+		}
+		c.expectError("this cluster has Winnow, but it does not answer; whoever runs it can see why: kubectl get apiservice v1alpha1.gc.winnow.dev",
+			args...)
+	}
+	c := newTestCluster(t).with(map[string]any{winnowPath: http.StatusServiceUnavailable})
+	if out, errOut, code := c.run("report"); code != 0 || !strings.Contains(errOut, "Warning: policies of the cluster do not count: this cluster has Winnow") {
+		t.Errorf("report ended with %d: %s%s", code, out, errOut)
+	}
+	if out, _, code := c.run("version"); code != exitFailed || !strings.HasPrefix(out, "Client Version: v") || strings.Contains(out, "Server") {
+		t.Errorf("version ended with %d: %s", code, out)
+	}
+}
+
+// TestNoRights: what the user may not do is said in one line, with what to ask for.
+func TestNoRights(t *testing.T) {
+	const hint = `User "vic" cannot do it; to see what you may do: kubectl auth can-i --list -n team-a`
+	forbidden := map[string]any{jobsPath + "/a": http.StatusForbidden, winnowPath + "/namespaces/team-a/cleanuprecords": http.StatusForbidden}
+	newTestCluster(t).with(forbidden).expectError(hint, "why", "job/a")
+	newTestCluster(t).with(forbidden).expectError(hint, "keep", "job/a", "--forever")
+	newTestCluster(t).withWinnow(nil, nil).with(forbidden).expectError(hint, "history")
+
+	blind := newTestCluster(t)
+	blind.denied = []string{"list jobs", "list pods", "list cronjobs"}
+	for _, args := range [][]string{{"report"}, {"report", "-o", "json"}, {"report", "-o", "name"}, {"report", "-f", writePolicy(t)}} {
+		blind.expectError("there is nothing to report, because you may not list ", args...)
+		blind.expectError("jobs.batch, pods in namespace team-a; the role view allows it", args...)
+	}
+	tenant := newTestCluster(t)
+	tenant.denied = []string{"list namespaces everywhere"}
+	tenant.expectError("you may not list namespaces, so choose one: -n NAMESPACE", "report", "-A")
+}
+
+// TestReportOfNothing suggests to look elsewhere, where the user may look.
+func TestReportOfNothing(t *testing.T) {
+	for denied, want := range map[string]string{
+		"":                           "No finished objects in namespace team-a.\nTo look in all namespaces: kubectl winnow report -A\n",
+		"list namespaces everywhere": "No finished objects in namespace team-a.\n",
+		"list jobs everywhere":       "No finished objects in namespace team-a.\n",
+	} {
+		c := newTestCluster(t)
+		c.denied = []string{denied}
+		if out, errOut, code := c.run("report"); code != 0 || out != want {
+			t.Errorf("without the right to %s, it ended with %d: %s%s", denied, code, out, errOut)
+		}
+	}
+}
+
+// TestVersion says which versions there are. With --client, it asks no cluster.
+func TestVersion(t *testing.T) {
+	out, errOut, code := newTestCluster(t).withWinnow(nil, nil).run("version")
+	if code != 0 || !strings.HasPrefix(out, "Client Version: v") || !strings.HasSuffix(out, "\nServer Version: v9.9.9\n") {
+		t.Errorf("ended with %d: %s%s", code, out, errOut)
+	}
+	out, errOut, code = newTestCluster(t).withWinnow(nil, nil).run("version", "-o", "json")
+	var got map[string]string
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || got["clientVersion"] == "" || got["serverVersion"] != "v9.9.9" {
+		t.Errorf("ended with %d: %v: %s%s", code, err, out, errOut)
+	}
+	out, errOut, code = runAt(t, "http://127.0.0.1:1", "version", "--client")
+	if code != 0 || !strings.HasPrefix(out, "Client Version: v") || strings.Contains(out, "Server") {
+		t.Errorf("--client ended with %d: %s%s", code, out, errOut)
+	}
+}
