@@ -62,7 +62,7 @@ func (o *whyOptions) run(ctx context.Context, args []string) error {
 	}
 	object, err := o.Object(args)
 	if apierrors.IsNotFound(err) {
-		return o.explainGone(ctx, args, err)
+		return o.explainGone(ctx, args)
 	}
 	if err != nil {
 		return err
@@ -79,42 +79,39 @@ func (o *whyOptions) run(ctx context.Context, args []string) error {
 	if o.format.Name != "" && o.format.Name != "wide" {
 		return o.printCandidate(object.Object, candidate, lines)
 	}
-	native, err := o.Native(ctx, object)
-	if err != nil {
+	e := explain.Explanation{Object: object.Object, Candidate: candidate, Lines: lines, Wide: o.format.Name == "wide", Now: now}
+	if e.Native, err = o.Native(ctx, object); err != nil {
 		return err
 	}
-	e := explain.Explanation{
-		Object: object.Object, Candidate: candidate, Lines: lines, Native: native, Wide: o.format.Name == "wide", Now: now,
+	if drafts.Empty() {
+		if e.Keep, err = o.HowToKeep(ctx, object, candidate); err != nil {
+			return err
+		}
 	}
 	e.Print(o.Out)
 	return nil
 }
 
-// explainGone explains the last deletion of an object of this name by Winnow. It returns notFound if none is known.
-func (o *whyOptions) explainGone(ctx context.Context, args []string, notFound error) error {
+// explainGone explains the last deletion of an object of this name by Winnow. It fails if none is known.
+func (o *whyOptions) explainGone(ctx context.Context, args []string) error {
 	object, err := o.Named(args)
 	if err != nil {
-		return notFound
-	}
-	cluster, err := o.Cluster()
-	if err != nil {
 		return err
 	}
-	if installed, err := cluster.Installed(ctx); err != nil || !installed {
-		return notFound
-	}
-	client, err := o.Winnow()
+	gone := fmt.Sprintf("there is no %s/%s %s", object.Resource, object.Name, gc.InNamespace(object.Namespace))
+	client, err := o.ExpectedWinnow(ctx, "nothing says if it was deleted")
 	if err != nil {
-		return err
+		return fmt.Errorf("%s; %w", gone, err)
 	}
 	found, _, err := records.Read(ctx, client, records.Query{
 		Namespace: object.Namespace, Limit: 1, Fields: fields.OneTermEqualSelector(gc.FieldObject, object.Resource+"/"+object.Name),
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w, and Winnow does not say if it deleted it: %w", notFound, err)
+		return fmt.Errorf("%s, and Winnow does not say if it deleted it: %w", gone, err)
 	case len(found) == 0:
-		return fmt.Errorf("%w, and there is no record that you may see of its deletion by Winnow", notFound)
+		return fmt.Errorf("%s, and no record that you may see says that Winnow deleted it; to see what it deleted: kubectl winnow history -n %s",
+			gone, object.Namespace)
 	}
 	if o.format.Name == "" || o.format.Name == "wide" {
 		records.Print(o.Out, &found[0], time.Now())

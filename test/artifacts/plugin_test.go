@@ -265,6 +265,9 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	if out := mustRun(t, 0, nil, admin, "why", "job/job-00000", "-n", pluginNamespace); !strings.Contains(out, "Winnow deletes no jobs.batch in namespace plugin: no policy is about them") {
 		t.Errorf("without policies: %s", out)
 	}
+	if out := mustRun(t, 0, nil, tenant, "version"); !strings.Contains(out, "Server Version: none: there is no Winnow in this cluster") {
+		t.Errorf("version without Winnow: %s", out)
+	}
 	for command, so := range map[string]string{"top": "so nothing is deleted", "approve defaults": "so nothing waits for approval"} {
 		want := "there is no Winnow in this cluster, " + so + "; to see what finished objects lie around: kubectl winnow report"
 		for _, user := range []string{admin, tenant} {
@@ -310,6 +313,9 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	compareCandidates(t, want)
 	var after reported
 	mustRun(t, 0, &after, admin, "report", "-n", pluginNamespace, "-o", "json")
+	if out := mustRun(t, 0, nil, tenant, "version"); !strings.Contains(out, "\nServer Version: v") {
+		t.Errorf("version: %s", out)
+	}
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("the report with the policies in the cluster (-before +after):\n%s", diff)
 	}

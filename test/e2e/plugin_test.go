@@ -83,13 +83,17 @@ func TestPluginFromReportToDeletion(t *testing.T) {
 	expectDeletions(t, ns, "jobs/job-0000 p/default", "jobs/job-0002 p/default")
 	eventually(t, func(context.Context) string {
 		output, _ := winnowPlugin(t, ns, "", "why", "job/job-0001")
-		for _, text := range []string{"job-0001 in namespace " + ns + ": Waiting (NotDue)", "Decided by  cup/p, rule default", "gc.winnow.dev/keep-until"} {
+		for _, text := range []string{
+			"job-0001 in namespace " + ns + ": Waiting (NotDue)", "Decided by  cup/p, rule default", "gc.winnow.dev/keep-until",
+			"To keep it for longer: kubectl winnow keep jobs.batch/job-0001 -n " + ns,
+		} {
 			if !strings.Contains(output, text) {
 				return output
 			}
 		}
 		return ""
 	})
+	waitPlugin(t, ns, 0, "by cup/p, rule default: its TTL had ended.", "why", "job/job-0000") // Once the record is written.
 	expectPlugin(t, ns, "", 0, []string{"jobs.batch/job-0001 released"}, "release", "job", "job-0001")
 	expectDeletions(t, ns, "jobs/job-0000 p/default", "jobs/job-0002 p/default", "jobs/job-0001 p/default")
 }
@@ -111,6 +115,17 @@ func TestPluginKeepsAsLongAsGuardrailsLet(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestPluginSaysWhatAnAnnotationDoesNot: why says which annotation has no effect, and why.
+func TestPluginSaysWhatAnAnnotationDoesNot(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	j := createJob(t, ns, job("report", unmanaged))
+	finish(t, j, j.CreationTimestamp.Time)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1d")})
+	kubectl(t, "annotate", "job", "report", "-n", ns, "gc.winnow.dev/ttl=1h")
+	waitPlugin(t, ns, 0, `Annotation gc.winnow.dev/ttl: "1h" has no effect: CleanupPolicy "p" keeps this object for 1d`, "why", "job/report")
 }
 
 // TestPluginApproves: it shows what waits, and approves after a yes alone.

@@ -27,6 +27,8 @@ type Explanation struct {
 	Lines []string
 	// Native says what controllers of Kubernetes do.
 	Native []string
+	// Keep says how to keep the object; empty if that is not possible, or not wanted.
+	Keep string
 	// Wide also shows the policies and rules that do not match.
 	Wide bool
 	Now  time.Time
@@ -55,7 +57,10 @@ type Fact struct {
 func (e *Explanation) Words() *Words {
 	out := &Words{Title: fmt.Sprintf("%s/%s in namespace %s", e.Object.Resource, e.Object.Name, e.Object.Namespace)}
 	if c := e.Candidate; c != nil {
-		out.State, out.Reason, out.Message = string(c.Status.State), c.Status.Reason, output.Sentence(c.Status.Message)
+		out.State, out.Message = string(c.Status.State), output.Sentence(c.Status.Message)
+		if c.Status.Reason != out.State { // "Held" says it once.
+			out.Reason = c.Status.Reason
+		}
 		out.Facts = append(e.reckoning(), e.policies()...)
 	}
 	for _, line := range append(slices.Clone(e.Lines), e.Native...) {
@@ -70,7 +75,7 @@ func (e *Explanation) Print(w io.Writer) {
 	if e.Candidate == nil {
 		output.Heading(w, "%s", words.Title)
 	} else {
-		output.Heading(w, "%s: %s (%s)", words.Title, words.State, words.Reason)
+		output.Heading(w, "%s: %s", words.Title, words.outcome())
 		output.PrintLine(w, "", words.Message)
 		fmt.Fprintln(w)
 		for _, f := range words.Facts {
@@ -84,6 +89,15 @@ func (e *Explanation) Print(w io.Writer) {
 	for _, line := range words.Lines {
 		output.PrintLine(w, "", line)
 	}
+	output.PrintLine(w, "", e.Keep)
+}
+
+// outcome is the state, with the reason if there is one.
+func (w *Words) outcome() string {
+	if w.Reason == "" {
+		return w.State
+	}
+	return fmt.Sprintf("%s (%s)", w.State, w.Reason)
 }
 
 // reckoning says how the answer follows.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
@@ -68,6 +69,13 @@ func SortNewest(found []v1alpha1.CleanupRecord) {
 	})
 }
 
+// reasons are the reasons of deletions in words.
+var reasons = map[string]string{
+	string(policy.ReasonExpired):      "its TTL had ended",
+	string(policy.ReasonOverCapacity): "over capacity, because newer objects filled the limit of the rule",
+	string(policy.ReasonOverCeiling):  "over a ceiling, because newer objects filled the share of the namespace",
+}
+
 // Print explains a record.
 func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 	s := &r.Status
@@ -75,6 +83,9 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 	by := gc.PolicyName(s.Policy.Kind, s.Policy.Name)
 	if s.Policy.Rule != "" {
 		by += ", rule " + s.Policy.Rule
+	}
+	if why := reasons[s.Reason]; why != "" {
+		by += ": " + why
 	}
 	output.PrintLine(w, "", fmt.Sprintf("Winnow deleted it at %s, by %s.", at(s.DeletionTime.Time, now), by))
 	if s.AnswerLost {

@@ -103,7 +103,7 @@ func TestPrint(t *testing.T) {
 	Print(output.Escaping(&printed), &r, plugintest.Now)
 	plugintest.Lines(t, printed.String(),
 		`jobs.batch/reportx\x1b[2J\ny in namespace team-a: Deleted (Expired)`,
-		"Winnow deleted it at 2026-07-01T11:00:00Z (60m ago), by cup/ci, rule reports.",
+		"Winnow deleted it at 2026-07-01T11:00:00Z (60m ago), by cup/ci, rule reports: its TTL had ended.",
 		"",
 		"  Finished    2026-07-01T10:00:00Z (120m ago), Failed",
 		"  Due         2026-07-01T10:59:59Z (60m ago), deleted 23ms later",

@@ -1,0 +1,72 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/internal/plugintest"
+)
+
+// candidates returns the candidate of Job a in a state.
+func candidates(state v1alpha1.CandidateState, reason string) []v1alpha1.CleanupCandidate {
+	return []v1alpha1.CleanupCandidate{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "a"},
+		Status: v1alpha1.CleanupCandidateStatus{
+			Object: v1alpha1.CandidateObject{Resource: "jobs.batch", Name: "a"}, State: state, Reason: reason, Message: "it is " + reason,
+			DecidedBy: &v1alpha1.CandidatePolicy{Kind: "CleanupPolicy", Name: "p", Mode: v1alpha1.ModeEnforce},
+		},
+	}}
+}
+
+// TestWhyOffersToKeep: what is going to be deleted can be kept, if the user may annotate it.
+func TestWhyOffersToKeep(t *testing.T) {
+	const offer = "To keep it for longer: kubectl winnow keep jobs.batch/a -n team-a --for 7d\n"
+	for name, c := range map[string]struct {
+		state  v1alpha1.CandidateState
+		reason string
+		denied string
+		offers bool
+		title  string
+	}{
+		"waiting":          {v1alpha1.CandidateWaiting, "NotDue", "", true, "Waiting (NotDue)\n"},
+		"due":              {v1alpha1.CandidateDue, "Expired", "", true, "Due (Expired)\n"},
+		"held":             {v1alpha1.CandidateHeld, "Held", "", true, "Held\n"},
+		"kept":             {v1alpha1.CandidateKept, "Never", "", false, "Kept (Never)\n"},
+		"no candidate":     {v1alpha1.CandidateNone, "NotFinished", "", false, "NoCandidate (NotFinished)\n"},
+		"may not annotate": {v1alpha1.CandidateWaiting, "NotDue", "patch jobs", false, "Waiting (NotDue)\n"},
+		"is deleted now":   {v1alpha1.CandidateTerminating, "Terminating", "", false, "Terminating\n"},
+	} {
+		cluster := newTestCluster(t).withWinnow(candidates(c.state, c.reason), nil)
+		cluster.denied = []string{c.denied}
+		out, errOut, code := cluster.run("why", "job/a")
+		if code != 0 || strings.HasSuffix(out, offer) != c.offers || !strings.HasPrefix(out, "jobs.batch/a in namespace team-a: "+c.title) {
+			t.Errorf("%s ended with %d: %s%s", name, code, out, errOut)
+		}
+	}
+}
+
+// TestWhyOfSomethingGone answers from the records.
+func TestWhyOfSomethingGone(t *testing.T) {
+	record := v1alpha1.CleanupRecord{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "uid"},
+		Status: v1alpha1.CleanupRecordStatus{
+			Object: v1alpha1.RecordObject{Resource: "jobs.batch", Name: "gone", UID: "uid"}, Reason: "OverCapacity",
+			Policy:       v1alpha1.RecordPolicy{Kind: "CleanupPolicy", Name: "ci", Rule: "branches", Generation: 1},
+			DeletionTime: metav1.NewMicroTime(plugintest.Now),
+		},
+	}
+	out, errOut, code := newTestCluster(t).withWinnow(nil, []v1alpha1.CleanupRecord{record}).run("why", "job/gone")
+	if code != 0 || !strings.HasPrefix(out, "jobs.batch/gone in namespace team-a: Deleted (OverCapacity)\nWinnow deleted it at 2026-07-01T12:00:00Z (") ||
+		!strings.Contains(out, "), by cup/ci, rule branches: over capacity, because newer objects filled the limit of the rule.\n") {
+		t.Errorf("ended with %d: %s%s", code, out, errOut)
+	}
+	newTestCluster(t).withWinnow(nil, nil).expectError("there is no jobs.batch/gone in namespace team-a, and no record that you may see says "+
+		"that Winnow deleted it; to see what it deleted: kubectl winnow history -n team-a", "why", "job/gone")
+	newTestCluster(t).expectError("there is no jobs.batch/gone in namespace team-a; there is no Winnow in this cluster", "why", "job/gone")
+}
