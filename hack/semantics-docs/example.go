@@ -83,6 +83,8 @@ func (o *object) describe() string {
 		add(true, "`ttlSecondsAfterFinished: %d`", *o.TTLSecondsAfterFinished)
 	}
 	add(o.Controller != "", "controlled by `%s`", o.Controller)
+	add(o.PodFailurePolicy != "", "`podFailurePolicy` with action `%s`", o.PodFailurePolicy)
+	add(o.ManagedBy != "", "`managedBy: %s`", o.ManagedBy)
 	add(o.Scheduled != "", "scheduled for %s", o.Scheduled)
 	add(len(o.Finalizers) > 0, "finalizer %s", code(o.Finalizers...))
 	add(o.Applied != "", "applied by %s", o.Applied)

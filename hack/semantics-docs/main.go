@@ -74,7 +74,7 @@ type example struct {
 
 type object struct {
 	Job, Pod, Namespace, Started, Finished, Outcome, Created, Controller, Scheduled, Applied string
-	ConfigMap, Unused, Matched, Announced, Named, Acknowledged                               string
+	ConfigMap, Unused, Matched, Announced, Named, Acknowledged, PodFailurePolicy, ManagedBy  string
 	ReferrersUnknown                                                                         bool
 	Count                                                                                    int
 	Labels, Annotations                                                                      map[string]string

@@ -386,6 +386,8 @@ const (
 	DependentsWithOwner DependentsPolicy = "WithOwner"
 	// DependentsAfterOwnerFinished can delete it once its owner has finished.
 	DependentsAfterOwnerFinished DependentsPolicy = "AfterOwnerFinished"
+	// DependentsOnceCounted can delete it then too and, if it is a Pod of a Job that still runs, once the Job controller has counted it.
+	DependentsOnceCounted DependentsPolicy = "OnceCounted"
 )
 
 // NoticeDeliveryPolicy says whether a notice must reach the receiver of notifications.

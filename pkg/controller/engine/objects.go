@@ -21,14 +21,16 @@ func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 	}
 	rec := e.Records.Get(compact.UID())
 	setBefore := ns.DeadlinesSet
-	changed := rec == nil || rec.Finished != compact.Finished || !rec.SameAnnotations(compact)
+	changed, asOwner := rec == nil || rec.Finished != compact.Finished || !rec.SameAnnotations(compact), true
 	switch {
 	case rec == nil:
 		rec = e.insert(ns, knowledge.Dated(ns, nil, compact, now), now)
 	case rec.ResourceVersion > compact.ResourceVersion, rec.ResourceVersion == compact.ResourceVersion && !rec.AddsResults(compact):
 		return
 	default:
+		before := rec.Compact
 		e.update(rec, knowledge.Dated(ns, rec, compact, now), now)
+		asOwner = !rec.SameAsOwner(&before) // A Job of many Pods changes with each of them.
 	}
 	ns.NoteLimit(compact)
 	if changed {
@@ -36,7 +38,9 @@ func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 	}
 	e.CoverOwner(rec)
 	e.Touch(rec)
-	e.TouchDependents(rec.UID())
+	if asOwner {
+		e.TouchDependents(rec.UID())
+	}
 	e.UncoverDeadlines(ns, setBefore)
 }
 

@@ -30,7 +30,7 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 		},
 		func(r *gc.CleanupRule, c randfill.Continue) {
 			c.FillNoCustom(r)
-			r.Dependents = oneOf(c, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished)
+			r.Dependents = oneOf(c, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished, gc.DependentsOnceCounted)
 			r.PropagationPolicy = oneOf(c, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground)
 			r.ManagedElsewhere = oneOf(c, gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete)
 			r.NoticeDelivery = oneOf(c, "", gc.NoticeDeliveryBestEffort, gc.NoticeDeliveryRequired)

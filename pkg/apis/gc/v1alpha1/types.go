@@ -525,9 +525,10 @@ type CleanupRule struct {
 	ActiveDeadline *TTL `json:"activeDeadline,omitempty"`
 	// dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with
 	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished, and it counts from then if that
-	// is later than its own end. Finished Jobs of a CronJob, and finished Pods of a ReplicaSet, StatefulSet, DaemonSet or
-	// ReplicationController, are deleted as if they had no owner, because their controller no longer needs them. So is what
-	// the ResourceLifecycle of the owner declares independent.
+	// is later than its own end. With OnceCounted, the rule can also delete a finished Pod while its Job still runs, once the
+	// Job controller of Kubernetes has counted the Pod and will not read it again. Finished Jobs of a CronJob, and finished
+	// Pods of a ReplicaSet, StatefulSet, DaemonSet or ReplicationController, are deleted as if they had no owner, because
+	// their controller no longer needs them. So is what the ResourceLifecycle of the owner declares independent.
 	// +optional
 	// +k8s:optional
 	Dependents DependentsPolicy `json:"dependents,omitempty"`
@@ -690,6 +691,9 @@ const (
 	DependentsWithOwner DependentsPolicy = "WithOwner"
 	// DependentsAfterOwnerFinished can delete it once its owner has finished.
 	DependentsAfterOwnerFinished DependentsPolicy = "AfterOwnerFinished"
+	// DependentsOnceCounted can delete it once its owner has finished. If it is a finished Pod of a Job that still runs, it can
+	// delete the Pod once the Job controller has counted it.
+	DependentsOnceCounted DependentsPolicy = "OnceCounted"
 )
 
 // CapacityPer says which objects count together.

@@ -67,6 +67,7 @@ func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {
 		warnings = append(warnings, waitForWarnings(rule, path.Child("waitFor"))...)
 		warnings = append(warnings, noticeWarnings(rule, path.Child("notice"))...)
 		warnings = append(warnings, unfinishedWarning(rule, path.Child("unfinished"))...)
+		warnings = append(warnings, dependentsWarning(rule, path.Child("dependents"))...)
 		warnings = append(warnings, unreachableWarning(spec.Rules[:i], rule, path)...)
 	}
 	return warnings
@@ -165,6 +166,15 @@ func waitForWarnings(rule *gc.CleanupRule, path *field.Path) []string {
 			"so objects above capacity wait without end; set ttl")
 	}
 	return nil
+}
+
+// dependentsWarning is about OnceCounted in a rule that matches no Pods.
+func dependentsWarning(rule *gc.CleanupRule, path *field.Path) []string {
+	if rule.Dependents != gc.DependentsOnceCounted || resources(rule.Resources).Has(gc.ResourcePods) {
+		return nil
+	}
+	return warn(path, "OnceCounted differs from AfterOwnerFinished only for pods, and the rule does not name them; add pods to resources, "+
+		"or write AfterOwnerFinished")
 }
 
 // duration returns false for a TTL that is unset, invalid, or never.

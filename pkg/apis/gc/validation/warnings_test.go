@@ -62,7 +62,10 @@ func TestWarnings(t *testing.T) {
 		"unfinished, of some that finish": {policy: policy(rule("a", created(), of("configmaps", "pods"), unfinished))},
 		"share for each owner":            {policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerOwner}))), []string{"spec.rules[0].capacity.percentOfQuota: with per: Owner each group may use 50 % of the quota"}},
 		"share of the namespace":          {policy: policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerNamespace})))},
-		"an empty selector is of no use":  {policy(rule("a", func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} }), rule("b")), []string{"spec.rules[1]: never applies"}},
+		"counted Pods":                    {policy: policy(rule("a", onceCounted), rule("b", onceCounted, of(gc.ResourceAll)))},
+		"nothing is counted": {policy(rule("a", onceCounted, of(gc.ResourceJobs))), []string{
+			"spec.rules[0].dependents: OnceCounted differs from AfterOwnerFinished only for pods"}},
+		"an empty selector is of no use": {policy(rule("a", func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} }), rule("b")), []string{"spec.rules[1]: never applies"}},
 	} {
 		got := Warnings(tc.policy)
 		if !slices.EqualFunc(got, tc.want, strings.Contains) {
@@ -70,6 +73,8 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 }
+
+func onceCounted(r *gc.CleanupRule) { r.Dependents = gc.DependentsOnceCounted }
 
 // requiring adds a label to those that a rule selects by.
 func requiring(label string, selected func(*gc.CleanupRule)) func(*gc.CleanupRule) {

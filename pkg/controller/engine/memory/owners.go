@@ -69,7 +69,7 @@ func (m *Memory) Finisher(owner *lifecycle.Owner) lifecycle.Finisher {
 	out := lifecycle.Finisher{Resource: k.Resource, Finishes: k.Finishes, Independent: k.Independent, HasNeeds: k.HasNeeds}
 	if rec := m.Records.Get(owner.UID); rec != nil && rec.Resource == k.Resource {
 		out.Known, out.Namespace, out.Finished, out.FinishedAt, out.Doubt = true, rec.Namespace, rec.Finished, rec.FinishedAt(), rec.Doubt()
-		out.Needs = rec.Needs()
+		out.Needs, out.Terminating, out.Rereads = rec.Needs(), rec.Terminating(), rec.Rereads
 	}
 	return out
 }

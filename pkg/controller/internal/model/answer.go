@@ -94,16 +94,17 @@ func (c *recomputation) timeAnswerOf(v match, f *lifecycle.Fact) moment {
 
 // countsFrom is the time from which a match counts.
 func (c *recomputation) countsFrom(v match, f *lifecycle.Fact) time.Time {
+	at := f.FinishedAt
 	switch v.after {
 	case gc.AfterCreated:
-		return c.notBeforeOwner(f, f.Created)
+		at = f.Created
 	case gc.AfterMatched:
-		return c.notBeforeOwner(f, c.matchedSince(f, v.identity))
+		at = c.matchedSince(f, v.identity)
 	case gc.AfterUnused:
 		return f.Usage.Since
 	case gc.AfterFinished:
 	}
-	return c.endedAt(f)
+	return c.notBeforeOwnerUnless(v.onceCounted && c.counted(f), f, at)
 }
 
 // annotations are the parsed annotations of an object; empty if the matches ignore annotations.

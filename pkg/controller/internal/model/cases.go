@@ -92,6 +92,8 @@ type object struct {
 	Finalizers              []string
 	Terminating, Recreated  bool
 	Applied                 string // The tool that applied it.
+	PodFailurePolicy        string // The action of a rule of a Job's podFailurePolicy.
+	ManagedBy               string // spec.managedBy of a Job.
 	Announced, Named        string // When notice was given, and the time that it names.
 	Acknowledged            string // When the receiver of notifications acknowledged the notice.
 

@@ -193,8 +193,24 @@ func (o *object) fact(name string) *lifecycle.Fact {
 	if kind, name, ok := strings.Cut(o.Controller, "/"); ok {
 		f.Controller = &lifecycle.Owner{GroupKind: schema.GroupKind{Group: ownerGroups[kind], Kind: kind}, Name: name, UID: uidOf(name)}
 	}
+	if o.Job != "" {
+		f.Rereads = o.rereads()
+	}
 	o.finalize(f)
 	return f
+}
+
+// rereads says which counted Pods of a Job must stay while it runs.
+func (o *object) rereads() lifecycle.Rereads {
+	switch {
+	case o.ManagedBy != "":
+		return lifecycle.RereadByManager
+	case o.Controller != "" && !strings.HasPrefix(o.Controller, "CronJob/"):
+		return lifecycle.RereadByOwner
+	case o.PodFailurePolicy == "FailJob":
+		return lifecycle.RereadFailed
+	}
+	return lifecycle.RereadNone
 }
 
 func (o *object) usage() lifecycle.Usage {

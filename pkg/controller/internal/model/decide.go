@@ -190,7 +190,7 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 		return "ReferrersUnknown"
 	case c.annotations(f).malformed:
 		return "InvalidAnnotation"
-	case c.ownerOf(f) == unknown, c.ownerOf(f) == doubtful:
+	case c.ownerUnderRules(f) == unknown, c.ownerUnderRules(f) == doubtful:
 		return "OwnerActive"
 	case f.Uncounted:
 		return "Uncounted"

@@ -115,6 +115,9 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 		ResourceVersion: uint64(i + 1), Labels: labels.Set(drawLabels(t)), Created: now.Add(-48 * time.Hour),
 		Finishes: DrawnResource(i) != DrawnConfigMaps && DrawnResource(i) != DrawnCronWorkflows, Controller: drawController(t, i),
 	}
+	if f.Resource == gc.ResourceJobs && rarely(t, 3) {
+		f.Rereads = pick(t, lifecycle.RereadFailed, lifecycle.RereadByOwner, lifecycle.RereadByManager)
+	}
 	if f.Controller != nil && f.Controller.Kind == "CronJob" && !rarely(t, 3) {
 		f.Scheduled = now.Add(-pick(t, drawnSchedules...))
 	}

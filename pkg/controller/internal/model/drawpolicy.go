@@ -77,7 +77,7 @@ func drawSpec(t *rapid.T) gc.CleanupPolicySpec {
 func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	r := gc.CleanupRule{
 		Name: name, Resources: pick(t, drawnResources...), Outcome: pick(t, "", gc.OutcomeSucceeded, gc.OutcomeFailed),
-		Dependents:        pick(t, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished, ""),
+		Dependents:        pick(t, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished, gc.DependentsOnceCounted, ""),
 		PropagationPolicy: pick(t, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, ""),
 		ManagedElsewhere:  pick(t, gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete, ""),
 	}

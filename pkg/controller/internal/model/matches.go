@@ -75,8 +75,8 @@ type match struct {
 	// identity is of a rule with after: Matched; see identityOf. deletesUnfinished says unfinished: Delete.
 	identity          string
 	deletesUnfinished bool
-	// withOwner leaves the object to its owner even if the owner has finished.
-	withOwner bool
+	// withOwner leaves the object to its owner even if the owner has finished. onceCounted does not leave a counted Pod to its Job.
+	withOwner, onceCounted bool
 	// deletesApplied says managedElsewhere: Delete.
 	deletesApplied bool
 	propagation    metav1.DeletionPropagation
@@ -123,7 +123,8 @@ func (p policy) matchesOn(f *lifecycle.Fact, previewed PolicyRef) []match {
 				deadline: r.ActiveDeadline,
 				failed:   failed,
 				after:    r.After, identity: p.identityOf(r), deletesUnfinished: r.Unfinished == gc.UnfinishedDelete,
-				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
+				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished && r.Dependents != gc.DependentsOnceCounted,
+				onceCounted:    r.Dependents == gc.DependentsOnceCounted,
 				deletesApplied: r.ManagedElsewhere == gc.ManagedElsewhereDelete,
 				propagation:    orBackground(r.PropagationPolicy),
 				waitFor:        waitFor(r, f),
@@ -258,7 +259,7 @@ func (c *recomputation) sinceTrigger(f *lifecycle.Fact) time.Time {
 				last = at
 			}
 		}
-		return last
+		return c.notBeforeOwner(f, last)
 	case gc.AfterUnused:
 		return f.Usage.Since
 	case gc.AfterFinished:

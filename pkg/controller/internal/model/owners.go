@@ -89,12 +89,47 @@ func (w *World) cronWorkflowOf(f *lifecycle.Fact) owner {
 	return running
 }
 
+// counted reports whether the object is a finished Pod that its Job has counted, and that nobody reads again while the Job runs.
+func (w *World) counted(f *lifecycle.Fact) bool {
+	if f.Controller == nil || f.Controller.GroupKind != (schema.GroupKind{Group: "batch", Kind: "Job"}) ||
+		f.Resource != gc.ResourcePods || !f.Finished || f.Uncounted {
+		return false
+	}
+	return slices.ContainsFunc(w.Objects, func(of *lifecycle.Fact) bool {
+		known := of.Resource == gc.ResourceJobs && of.UID == f.Controller.UID && of.Namespace == f.Namespace
+		rereads := of.Rereads == lifecycle.RereadFailed && f.Outcome == gc.OutcomeFailed ||
+			of.Rereads == lifecycle.RereadByOwner || of.Rereads == lifecycle.RereadByManager
+		return known && w.ownerOf(f) != doubtful && !of.Terminating && !rereads
+	})
+}
+
+// released reports whether an owner does not matter, because all matches delete Pods once they are counted.
+func (c *recomputation) released(f *lifecycle.Fact) bool {
+	matches := c.matches[f.UID]
+	return c.counted(f) && len(matches) > 0 && all(matches, func(v match) bool { return v.onceCounted })
+}
+
+// ownerUnderRules is ownerOf for the matches on the object.
+func (c *recomputation) ownerUnderRules(f *lifecycle.Fact) owner {
+	if c.released(f) {
+		return noOwner
+	}
+	return c.ownerOf(f)
+}
+
 // endedAt is when an object finished or, if that is later, when the owner did that needed it.
-func (w *World) endedAt(f *lifecycle.Fact) time.Time { return w.notBeforeOwner(f, f.FinishedAt) }
+func (c *recomputation) endedAt(f *lifecycle.Fact) time.Time {
+	return c.notBeforeOwner(f, f.FinishedAt)
+}
 
 // notBeforeOwner returns a time of an object or, if that is later, when the owner finished that needed it.
-func (w *World) notBeforeOwner(f *lifecycle.Fact, at time.Time) time.Time {
-	if w.ownerOf(f) != finished || at.IsZero() {
+func (c *recomputation) notBeforeOwner(f *lifecycle.Fact, at time.Time) time.Time {
+	return c.notBeforeOwnerUnless(c.released(f), f, at)
+}
+
+// notBeforeOwnerUnless is notBeforeOwner if it is said whether the owner matters.
+func (w *World) notBeforeOwnerUnless(released bool, f *lifecycle.Fact, at time.Time) time.Time {
+	if released || w.ownerOf(f) != finished || at.IsZero() {
 		return at
 	}
 	for _, of := range w.Objects {
@@ -120,6 +155,6 @@ func (w *World) cronJobOf(f *lifecycle.Fact) owner {
 func (c *recomputation) leftToOwner(f *lifecycle.Fact) bool {
 	matches := c.matches[f.UID]
 	withOwner := len(matches) == 0 || slices.ContainsFunc(matches, func(v match) bool { return v.withOwner })
-	state := c.ownerOf(f)
+	state := c.ownerUnderRules(f)
 	return state == running || (state == finished || state == doubtful) && withOwner
 }

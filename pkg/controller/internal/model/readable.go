@@ -31,7 +31,7 @@ func readableRule(r gc.CleanupRule) bool {
 		(all(r.Resources, readableResource) || slices.Equal(r.Resources, []string{gc.ResourceAll})) &&
 		readableSelector(r.Selector) &&
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
-		oneOf(r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished) &&
+		oneOf(r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished, gc.DependentsOnceCounted) &&
 		oneOf(r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground) &&
 		oneOf(r.ManagedElsewhere, "", gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete)
 }

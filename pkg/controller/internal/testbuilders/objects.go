@@ -76,6 +76,28 @@ func (b *JobBuilder) Suspended() *JobBuilder {
 	return b
 }
 
+// PodFailure adds rules with these actions to spec.podFailurePolicy, for exit code 42.
+func (b *JobBuilder) PodFailure(actions ...batchv1.PodFailurePolicyAction) *JobBuilder {
+	if b.job.Spec.PodFailurePolicy == nil {
+		b.job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
+	}
+	for _, action := range actions {
+		b.job.Spec.PodFailurePolicy.Rules = append(b.job.Spec.PodFailurePolicy.Rules, batchv1.PodFailurePolicyRule{
+			Action: action,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42},
+			},
+		})
+	}
+	return b
+}
+
+// ManagedBy sets spec.managedBy.
+func (b *JobBuilder) ManagedBy(name string) *JobBuilder {
+	b.job.Spec.ManagedBy = &name
+	return b
+}
+
 // Obj returns the Job.
 func (b *JobBuilder) Obj() *batchv1.Job { return b.job.DeepCopy() }
 

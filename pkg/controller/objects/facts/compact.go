@@ -8,6 +8,7 @@ package facts
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -109,6 +110,12 @@ func (k *Compact) Needs() []string {
 		return nil
 	}
 	return k.full.Needs
+}
+
+// SameAsOwner reports whether both states mean the same for what the object controls.
+func (k *Compact) SameAsOwner(o *Compact) bool {
+	return k.Finished == o.Finished && k.FinishedAt().Equal(o.FinishedAt()) && k.Doubt() == o.Doubt() && slices.Equal(k.Needs(), o.Needs()) &&
+		k.Terminating() == o.Terminating() && k.Rereads == o.Rereads
 }
 
 // Undated reports whether the object has finished at a time that it does not say, and WithFirstSeen has not set the time yet.
@@ -218,7 +225,7 @@ func (k *Compact) Unpack(f *lifecycle.Fact) {
 		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
 		Deadline: k.Deadline(), Controller: k.Controller, ScheduledBy: k.scheduledBy,
-		Conditions: k.Conditions, Propagation: k.Propagation, Content: k.Content(),
+		Conditions: k.Conditions, Propagation: k.Propagation, Rereads: k.Rereads, Content: k.Content(),
 	}
 }
 

@@ -31,6 +31,7 @@ type shared struct {
 	Controller          *lifecycle.Owner
 	Conditions          lifecycle.Results
 	Propagation         metav1.DeletionPropagation
+	Rereads             lifecycle.Rereads
 
 	scheduledBy     lifecycle.ScheduledBy
 	uidLength       uint16
@@ -66,7 +67,7 @@ func sharedOf(f *lifecycle.Fact) *shared {
 	encoded := stored[labelsAt:]
 	k := &shared{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
-		Controller: f.Controller, Conditions: f.Conditions, Propagation: f.Propagation,
+		Controller: f.Controller, Conditions: f.Conditions, Propagation: f.Propagation, Rereads: f.Rereads,
 		uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
 		deadlineFixed:   f.Deadline.Fixed,
 		encodedLabels:   encodedLabels(encoded),
@@ -100,7 +101,7 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
 		key = appendString(appendString(key, c.Group), c.Kind)
 		key = appendString(appendString(key, c.Name), string(c.UID))
 	}
-	key = append(key, byte(scheduledBy(f)))
+	key = append(key, byte(scheduledBy(f)), byte(f.Rereads))
 	key = appendConditions(key, &f.Conditions)
 	labelsAt = len(key)
 	switch all := f.Labels.(type) {

@@ -44,6 +44,8 @@ type Fact struct {
 	Finalizers  []string
 	// Uncounted is set if the Job controller has not counted this Pod yet (KEP-2307).
 	Uncounted bool
+	// Rereads says which finished Pods of this Job must stay until it has finished, although the Job controller has counted them.
+	Rereads Rereads
 	// Finished is set if the execution has ended, with this Outcome at FinishedAt.
 	Finished   bool
 	Outcome    gc.Outcome

@@ -26,13 +26,14 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 	if c := f.Controller; c != nil && c.GroupKind == kindCronJob {
 		f.Scheduled = scheduledAt(job)
 	}
+	f.Rereads = rereadsOf(&job.Spec, f.Controller)
 	started := job.Status.StartTime
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
 		started = nil // The Job controller enforces no deadline now, and counts anew from when the Job is resumed.
 	}
 	f.Deadline = deadline(&job.ObjectMeta, started, job.Spec.ActiveDeadlineSeconds)
 	// Another controller than the Kubernetes Job controller may not know deadlines.
-	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
+	if f.Rereads == RereadByManager {
 		f.Deadline.Fixed = true
 	}
 	before := f.Deadline

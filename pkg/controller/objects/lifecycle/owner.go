@@ -55,7 +55,10 @@ type Ownership struct {
 	State OwnerState
 	// FinishedAt is when the controller finished, with OwnerFinished.
 	FinishedAt time.Time
-	// Detail says why, with OwnerInDoubt and OwnerUnknown.
+	// Counted is set if the object is a finished Pod that its Job does not need any more, because it has counted it. State does not say so:
+	// only rules with OnceCounted do not leave such a Pod to its Job.
+	Counted bool
+	// Detail says why, with OwnerInDoubt and OwnerUnknown. With OwnerRunning and OwnerFinished, it says of a Job why Counted is not set.
 	Detail string
 }
 
@@ -101,6 +104,9 @@ type Finisher struct {
 	Known     bool
 	Namespace string
 	Finished  bool
+	// Terminating and Rereads are those of a Job; see Fact.
+	Terminating bool
+	Rereads     Rereads
 	// FinishedAt is when it finished. Doubt is why that, or whether it has finished, is not known; empty if it is.
 	FinishedAt time.Time
 	Doubt      string
@@ -111,7 +117,7 @@ type Finisher struct {
 //   - A CronJob does not need finished Jobs that it no longer lists as active.
 //   - A ReplicaSet, StatefulSet, DaemonSet or ReplicationController needs no finished Pods.
 //   - The lifecycle of the controller's resource may say that what it controls is independent.
-//   - An object that finishes, such as a Job, needs what it controls until it has finished.
+//   - An object that finishes, such as a Job, needs what it controls until it has finished. Counted says if a Job does not need a Pod.
 //
 // An owner in another namespace counts as absent, as it does for the garbage collector.
 func OwnershipOf(f *Fact, owners Owners) Ownership {
@@ -152,10 +158,16 @@ func (o *Finisher) ownership(f *Fact, independent bool) Ownership {
 		return Ownership{State: OwnerInDoubt, Detail: f.Controller.String() + " is in doubt: " + o.Doubt}
 	case independent && !slices.Contains(o.Needs, f.Name):
 		return Ownership{}
-	case o.Finished:
-		return Ownership{State: OwnerFinished, FinishedAt: o.FinishedAt}
 	}
-	return Ownership{State: OwnerRunning}
+	out := Ownership{State: OwnerRunning}
+	if o.Finished {
+		out = Ownership{State: OwnerFinished, FinishedAt: o.FinishedAt}
+	}
+	if f.Controller.GroupKind == kindJob {
+		out.Detail = o.needsPod(f)
+		out.Counted = out.Detail == ""
+	}
+	return out
 }
 
 // unknown says why it is not known whether a controller needs what it controls, and what to do.

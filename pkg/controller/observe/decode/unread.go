@@ -152,10 +152,10 @@ var (
 			4:  nil,
 			6:  nil,
 			9:  nil,
-			11: nil,
+			11: {1: {1: read, others: nil}},
 			16: nil,
 			17: nil,
-		}, // selector, template, completionMode, podFailurePolicy, successPolicy, scheduling
+		}, // selector, template, completionMode, all of podFailurePolicy but the actions of its rules, successPolicy, scheduling
 		3: {1: unreadJobCondition, 7: nil, 8: nil, 10: nil}, // conditions; completedIndexes, uncountedTerminatedPods, failedIndexes
 	}
 	unreadCronJob = unread{1: unreadMetadata, 2: nil} // spec

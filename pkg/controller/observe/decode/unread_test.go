@@ -59,7 +59,12 @@ func blank(object runtime.Object) {
 	switch o := object.(type) {
 	case *batchv1.Job:
 		s := &o.Spec
-		s.Selector, s.Template, s.CompletionMode, s.PodFailurePolicy, s.SuccessPolicy, s.Scheduling = nil, corev1.PodTemplateSpec{}, nil, nil, nil, nil
+		s.Selector, s.Template, s.CompletionMode, s.SuccessPolicy, s.Scheduling = nil, corev1.PodTemplateSpec{}, nil, nil, nil
+		if s.PodFailurePolicy != nil {
+			for i := range s.PodFailurePolicy.Rules {
+				s.PodFailurePolicy.Rules[i] = batchv1.PodFailurePolicyRule{Action: s.PodFailurePolicy.Rules[i].Action}
+			}
+		}
 		o.Status.CompletedIndexes, o.Status.UncountedTerminatedPods, o.Status.FailedIndexes = "", nil, nil
 		for i := range o.Status.Conditions {
 			c := &o.Status.Conditions[i]
@@ -145,6 +150,7 @@ func TestStripUnread(t *testing.T) {
 func TestStrippedFacts(t *testing.T) {
 	for _, object := range []runtime.Object{
 		testbuilders.Job("a").Label("app", "train").Complete(testbuilders.Now).Obj(),
+		testbuilders.Job("e").PodFailure(batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionFailJob).Obj(),
 		testbuilders.Pod("b").Label("app", "train").Obj(),
 		testbuilders.Job("c").Label(fluxMark, "a").Label(fluxMark+"space", "b").Managers("kube-controller-manager", "kustomize-controller").Obj(),
 		testbuilders.Job("d").Label(fluxMark, "a").Label(fluxMark+"space", "b").Managers("kube-controller-manager", "controller").Obj(),

@@ -120,7 +120,7 @@ func (e *Effective) Decide(limits Limits, now time.Time) (Resolution, Decision) 
 	failed := e.failed()
 	switch excluded := e.excluded(); {
 	case excluded == ReasonLeftToOwner:
-		return r, Decision{Action: Ignore, Reason: excluded, Detail: e.Controller.String()}
+		return r, Decision{Action: Ignore, Reason: excluded, Detail: e.leftTo()}
 	case excluded != "":
 		return r, Decision{Action: Ignore, Reason: excluded}
 	case e.Terminating:
@@ -261,7 +261,7 @@ func (e *Effective) raise(a answer, limits Limits) answer {
 	a = limits.Bounds.applyMinTTL(a, e.since())
 	ended := e.EndedAt()
 	if e.FirstSeen != nil { // It finished some time before it was first seen.
-		ended = e.Owner.FinishedAt
+		ended = e.owner().FinishedAt
 	}
 	if !a.never && a.at.Before(ended) {
 		a.at = ended

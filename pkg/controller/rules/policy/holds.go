@@ -35,7 +35,7 @@ func (e *Effective) hold() cause {
 
 // leftToOwner returns a reason if the object goes only with its controller.
 func (e *Effective) leftToOwner() Reason {
-	switch e.Owner.State {
+	switch e.owner().State {
 	case lifecycle.OwnerRunning, lifecycle.OwnerAbsent:
 		return ReasonLeftToOwner
 	case lifecycle.OwnerFinished, lifecycle.OwnerInDoubt:
@@ -45,6 +45,14 @@ func (e *Effective) leftToOwner() Reason {
 	case lifecycle.OwnerNone, lifecycle.OwnerUnknown:
 	}
 	return ""
+}
+
+// leftTo names the controller to which the object is left and, if the rules would not leave a counted Pod to it, why they leave this one.
+func (e *Effective) leftTo() string {
+	if e.onceCounted && e.Owner.Detail != "" {
+		return e.Controller.String() + ", " + e.Owner.Detail
+	}
+	return e.Controller.String()
 }
 
 func (e *Effective) expressionFailed() cause {
@@ -63,7 +71,7 @@ func (e *Effective) annotationMalformed() cause {
 
 // ownerActive: the controller may still need the object.
 func (e *Effective) ownerActive() cause {
-	if e.Owner.State != lifecycle.OwnerUnknown && e.Owner.State != lifecycle.OwnerInDoubt {
+	if state := e.owner().State; state != lifecycle.OwnerUnknown && state != lifecycle.OwnerInDoubt {
 		return cause{}
 	}
 	return cause{ReasonOwnerActive, e.Owner.Detail}

@@ -20,6 +20,8 @@ type options struct {
 	deletesUnfinished bool
 	// withOwner is set if any match leaves the object to its owner.
 	withOwner bool
+	// onceCounted is set if no match leaves a counted Pod to its Job.
+	onceCounted bool
 	// managedElsewhere is Delete only if all matches say so.
 	managedElsewhere gc.ManagedElsewherePolicy
 	// keepCopy is the longest time for which a match keeps copies; zero for no copy.
@@ -36,14 +38,15 @@ func compileOptions(r *gc.CleanupRule) (options, error) {
 	return options{
 			trigger:           triggerOf(r.After),
 			deletesUnfinished: r.Unfinished == gc.UnfinishedDelete,
-			withOwner:         r.Dependents != gc.DependentsAfterOwnerFinished,
+			withOwner:         r.Dependents == "" || r.Dependents == gc.DependentsWithOwner,
+			onceCounted:       r.Dependents == gc.DependentsOnceCounted,
 			managedElsewhere:  r.ManagedElsewhere,
 			keepCopy:          keepCopy,
 		}, errors.Join(
 			err,
 			oneOf("after", r.After, append([]gc.After{""}, gc.Afters()...)...),
 			oneOf("unfinished", r.Unfinished, "", gc.UnfinishedHold, gc.UnfinishedDelete),
-			oneOf("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
+			oneOf("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished, gc.DependentsOnceCounted),
 			oneOf("managedElsewhere", r.ManagedElsewhere, "", gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete),
 		)
 }
@@ -80,6 +83,7 @@ func (o *options) add(other *options) {
 	}
 	o.deletesUnfinished = o.deletesUnfinished && other.deletesUnfinished
 	o.withOwner = o.withOwner || other.withOwner
+	o.onceCounted = o.onceCounted && other.onceCounted
 	if other.managedElsewhere != gc.ManagedElsewhereDelete {
 		o.managedElsewhere = other.managedElsewhere
 	}

@@ -182,7 +182,7 @@ func (e *Effective) since() time.Time {
 
 // last returns the trigger of the last event that a match counts from, and when it happened; zero if that is not known.
 func (e *Effective) last() (*trigger, time.Time) {
-	at := e.trigger.since(e.Fact, e.counts, e.Owner.FinishedAt)
+	at := e.trigger.since(e.Fact, e.counts, e.owner().FinishedAt)
 	if !at.IsZero() && e.matched.After(at) {
 		return &afterMatched, e.matched
 	}
@@ -190,11 +190,26 @@ func (e *Effective) last() (*trigger, time.Time) {
 }
 
 // since is the time from which the TTL of a rule is counted.
-func (o *Object) since(r *Rule) time.Time { return r.trigger.since(o.Fact, r, o.Owner.FinishedAt) }
+func (o *Object) since(r *Rule) time.Time {
+	return r.trigger.since(o.Fact, r, o.ownerFor(&r.options).FinishedAt)
+}
 
 // EndedAt is when the object finished, or when its controller finished if that is later, because the controller needed the object until
 // then; zero if the object has not finished, or it is not known when.
-func (o *Object) EndedAt() time.Time { return notBefore(o.FinishedAt, o.Owner.FinishedAt) }
+func (e *Effective) EndedAt() time.Time { return notBefore(e.FinishedAt, e.owner().FinishedAt) }
+
+// owner returns the state of the controller for the matches together.
+func (e *Effective) owner() *lifecycle.Ownership { return e.ownerFor(&e.options) }
+
+// ownerFor returns the state of the controller for some choices: a Job is no owner of a counted Pod if they say so.
+func (o *Object) ownerFor(choices *options) *lifecycle.Ownership {
+	if choices.onceCounted && o.Owner.Counted {
+		return &noOwner
+	}
+	return &o.Owner
+}
+
+var noOwner lifecycle.Ownership
 
 // Unevaluated reports whether it is not known yet which rule matches, because match conditions have not been evaluated.
 func (e *Effective) Unevaluated() bool { return e.doubt.reason == ReasonUnobserved }
