@@ -288,7 +288,7 @@ var opposites = map[string]map[string]string{
 	"outcome":          {"Failed": "Succeeded", "Succeeded": "Failed"},
 	"after":            {"Created": "Finished", "Unused": "Created"},
 	"noticeDelivery":   {"Required": "BestEffort"},
-	"dependents":       {"AfterOwnerFinished": "WithOwner", "Independent": "LeaveToOwner"},
+	"dependents":       {"AfterOwnerFinished": "WithOwner", "OnceCounted": "AfterOwnerFinished", "Independent": "LeaveToOwner"},
 	"annotationTTL":    {"ExtendOnly": "Any", "Any": "ExtendOnly", "Ignore": "ExtendOnly"},
 	"per":              {"Owner": "Namespace"},
 	"onTimeout":        {"Keep": "Delete", "Delete": "Keep"},
