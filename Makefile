@@ -145,10 +145,11 @@ test-browser: programs ## Test the page of kubectl winnow ui in a Chromium; inst
 LONG_CHECKS ?= 17000
 
 .PHONY: test-long
-test-long: programs ## Try new random cases, a million steps of the engine beside its model, and 10,000 deletions over restarts; an hour
+test-long: programs ## Try new random cases, a million steps of the engine beside its model, 10,000 deletions over restarts, and 200 Jobs; an hour
 	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/objects/facts
 	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/engine -rapid.checks=$(LONG_CHECKS)
 	go test -count=1 -timeout 1h -run 'TestDeletionsOverRestarts$$' ./test/e2e -over-restarts=10000 -restarts-seed=$$RANDOM
+	go test -count=1 -timeout 2h -run 'TestCountedPodsOfRandomJobs$$' ./test/e2e -counted-jobs=200 -counted-seed=$$RANDOM
 
 .PHONY: bench
 bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help lists the flags, docs/performance.md has figures

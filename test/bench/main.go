@@ -49,6 +49,8 @@ type options struct {
 
 	unusedNamespaces, podEvents int
 
+	completions, parallelism int
+
 	rotation, withdrawAfter time.Duration
 	shutdownDelay           time.Duration
 	restarts                int
@@ -84,6 +86,7 @@ var measurements = []struct {
 	{"rotation", measureRotation},
 	{"restarts", measureRestarts},
 	{"absence", measureAbsence},
+	{"counted", measureCounted},
 }
 
 func main() {
@@ -160,6 +163,8 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.custom, "custom", 100_000, "custom: finished objects of one of them")
 	flags.IntVar(&o.unusedNamespaces, "unused-namespaces", 10_000, "unused: namespaces, each with 10 Pods and 20 ConfigMaps and Secrets")
 	flags.IntVar(&o.podEvents, "pod-events", 2000, "unused: Pods that are updated, created and deleted each time")
+	flags.IntVar(&o.completions, "completions", 100_000, "counted: completions of the Job")
+	flags.IntVar(&o.parallelism, "parallelism", 1000, "counted: parallelism of the Job")
 	flags.IntVar(&o.candidates, "candidates", 100_000, "candidates: how many there are")
 	flags.IntVar(&o.large, "large", 300, "large: ConfigMaps of a megabyte")
 	flags.DurationVar(&o.rotation, "rotation", 5*time.Minute, "rotation: how long")

@@ -47,11 +47,17 @@ func newWorld(ctx context.Context, o options, components ...string) (*world, err
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(c.RESTConfig())
-	if err != nil {
+	w := &world{cluster: c}
+	if err := w.connect(); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
-	return &world{cluster: c, kube: client}, nil
+	return w, nil
+}
+
+// connect makes the client of the cluster.
+func (w *world) connect() (err error) {
+	w.kube, err = kubernetes.NewForConfig(w.cluster.RESTConfig())
+	return err
 }
 
 // newWorldWithWinnow has one replica, and is stopped by stop.

@@ -151,7 +151,7 @@ func randomSpec(r *rand.Rand) v1alpha1.CleanupPolicySpec {
 	if r.IntN(3) == 0 {
 		spec.Rules = append(spec.Rules, v1alpha1.CleanupRule{
 			Name: "pods", Resources: []string{gc.ResourcePods}, TTL: ttl(),
-			Dependents: pick(r, v1alpha1.DependentsWithOwner, v1alpha1.DependentsAfterOwnerFinished),
+			Dependents: pick(r, v1alpha1.DependentsWithOwner, v1alpha1.DependentsAfterOwnerFinished, v1alpha1.DependentsOnceCounted),
 		})
 	}
 	if r.IntN(3) == 0 {
