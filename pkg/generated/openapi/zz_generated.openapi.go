@@ -1784,10 +1784,10 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"dependents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished, and it counts from then if that is later than its own end. Finished Jobs of a CronJob, and finished Pods of a ReplicaSet, StatefulSet, DaemonSet or ReplicationController, are deleted as if they had no owner, because their controller no longer needs them. So is what the ResourceLifecycle of the owner declares independent.\n\nPossible enum values:\n - `\"AfterOwnerFinished\"` can delete it once its owner has finished.\n - `\"WithOwner\"` leaves it to its owner.",
+							Description: "dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished, and it counts from then if that is later than its own end. With OnceCounted, the rule can also delete a finished Pod while its Job still runs, once the Job controller of Kubernetes has counted the Pod and will not read it again. Finished Jobs of a CronJob, and finished Pods of a ReplicaSet, StatefulSet, DaemonSet or ReplicationController, are deleted as if they had no owner, because their controller no longer needs them. So is what the ResourceLifecycle of the owner declares independent.\n\nPossible enum values:\n - `\"AfterOwnerFinished\"` can delete it once its owner has finished.\n - `\"OnceCounted\"` can delete it once its owner has finished. If it is a finished Pod of a Job that still runs, it can delete the Pod once the Job controller has counted it.\n - `\"WithOwner\"` leaves it to its owner.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"AfterOwnerFinished", "WithOwner"},
+							Enum:        []interface{}{"AfterOwnerFinished", "OnceCounted", "WithOwner"},
 						},
 					},
 					"propagationPolicy": {

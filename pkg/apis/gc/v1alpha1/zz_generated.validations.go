@@ -2190,7 +2190,7 @@ func Validate_DeletionPropagation(
 	return errs
 }
 
-var symbolsForDependentsPolicy = sets.New(DependentsAfterOwnerFinished, DependentsWithOwner)
+var symbolsForDependentsPolicy = sets.New(DependentsAfterOwnerFinished, DependentsOnceCounted, DependentsWithOwner)
 
 // Validate_DependentsPolicy validates an instance of DependentsPolicy according
 // to declarative validation rules in the API schema.

@@ -58,9 +58,10 @@ type CleanupRuleApplyConfiguration struct {
 	ActiveDeadline *gcv1alpha1.TTL `json:"activeDeadline,omitempty"`
 	// dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with
 	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished, and it counts from then if that
-	// is later than its own end. Finished Jobs of a CronJob, and finished Pods of a ReplicaSet, StatefulSet, DaemonSet or
-	// ReplicationController, are deleted as if they had no owner, because their controller no longer needs them. So is what
-	// the ResourceLifecycle of the owner declares independent.
+	// is later than its own end. With OnceCounted, the rule can also delete a finished Pod while its Job still runs, once the
+	// Job controller of Kubernetes has counted the Pod and will not read it again. Finished Jobs of a CronJob, and finished
+	// Pods of a ReplicaSet, StatefulSet, DaemonSet or ReplicationController, are deleted as if they had no owner, because
+	// their controller no longer needs them. So is what the ResourceLifecycle of the owner declares independent.
 	Dependents *gcv1alpha1.DependentsPolicy `json:"dependents,omitempty"`
 	// propagationPolicy says how the deletion reaches dependents. Background (the default) deletes the object, and its
 	// dependents follow. Foreground deletes the dependents first. If the object carries the finalizer orphan or
