@@ -21,11 +21,14 @@ type countedJob struct {
 	exact bool
 }
 
-// indexed gives a Job so many indexes. Some attempts of these fail.
+// indexed gives a Job so many indexes. failures are how many attempts of an index fail.
 func indexed(completions, parallelism int32, failures map[int]int) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		j.Spec.CompletionMode = new(batchv1.IndexedCompletion)
 		j.Spec.Completions, j.Spec.Parallelism = &completions, &parallelism
+		if failures == nil {
+			return
+		}
 		text, err := json.Marshal(failures)
 		if err != nil {
 			panic(err)
