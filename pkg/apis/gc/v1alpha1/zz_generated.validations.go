@@ -2175,6 +2175,85 @@ func Validate_ClusterCleanupPolicySpec(
 	return errs
 }
 
+// Validate_ClusterCleanupReviewStatus validates an instance of ClusterCleanupReviewStatus according
+// to declarative validation rules in the API schema.
+func Validate_ClusterCleanupReviewStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ClusterCleanupReviewStatus) (errs field.ErrorList) {
+
+	// field ClusterCleanupReviewStatus.CleanupReviewStatus has no validation
+
+	{ // field ClusterCleanupReviewStatus.Namespaces
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []ReviewedNamespace,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_ReviewedNamespace); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ClusterCleanupReviewStatus) []ReviewedNamespace {
+				return oldObj.Namespaces
+			})
+		errs = append(errs, fn(fldPath.Child("namespaces"), obj.Namespaces, oldVal, oldObj != nil)...)
+	}
+
+	// field ClusterCleanupReviewStatus.UnlistedNamespaces has no validation
+
+	{ // field ClusterCleanupReviewStatus.Ceilings
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []CeilingStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_CeilingStatus); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ClusterCleanupReviewStatus) []CeilingStatus {
+				return oldObj.Ceilings
+			})
+		errs = append(errs, fn(fldPath.Child("ceilings"), obj.Ceilings, oldVal, oldObj != nil)...)
+	}
+
+	// field ClusterCleanupReviewStatus.Holds has no validation
+	// field ClusterCleanupReviewStatus.UnlistedHolds has no validation
+	return errs
+}
+
 var symbolsForDeletionPropagation = sets.New(PropagationBackground, PropagationForeground)
 
 // Validate_DeletionPropagation validates an instance of DeletionPropagation according
@@ -3624,6 +3703,51 @@ func Validate_ResourceLifecycleStatus(
 				return oldObj.UnusedSince
 			})
 		errs = append(errs, fn(fldPath.Child("unusedSince"), obj.UnusedSince, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_ReviewedNamespace validates an instance of ReviewedNamespace according
+// to declarative validation rules in the API schema.
+func Validate_ReviewedNamespace(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ReviewedNamespace) (errs field.ErrorList) {
+
+	// field ReviewedNamespace.Namespace has no validation
+	// field ReviewedNamespace.WithDraft has no validation
+	// field ReviewedNamespace.WithoutDraft has no validation
+
+	{ // field ReviewedNamespace.Ceilings
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []CeilingStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_CeilingStatus); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ReviewedNamespace) []CeilingStatus {
+				return oldObj.Ceilings
+			})
+		errs = append(errs, fn(fldPath.Child("ceilings"), obj.Ceilings, oldVal, oldObj != nil)...)
 	}
 
 	return errs

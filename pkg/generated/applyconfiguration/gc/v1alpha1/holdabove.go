@@ -8,8 +8,8 @@ package v1alpha1
 // HoldAboveApplyConfiguration represents a declarative configuration of the HoldAbove type for use
 // with apply.
 //
-// HoldAbove is how many objects one change can make due at once. Set at least one of the fields. A change that exceeds any of them waits for
-// approval.
+// HoldAbove is how many objects one change can make due at once. Set at least one of the fields. A change that exceeds any of them waits
+// for approval.
 type HoldAboveApplyConfiguration struct {
 	// objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for
 	// approval.
