@@ -22,7 +22,9 @@ import (
 type simMarks struct {
 	stored  map[types.NamespacedName]*memory.Marks
 	matches map[*driver]simMatches
-	dates   map[*driver]map[types.UID]simDate
+	// matchKnown are the objects that each replica knew when that was found out last.
+	matchKnown map[*driver]sets.Set[types.UID]
+	dates      map[*driver]map[types.UID]simDate
 	// unmatched is when each rule was last seen not to match an object. It is independent of what any replica knows.
 	unmatched map[memory.MatchKey]time.Time
 }

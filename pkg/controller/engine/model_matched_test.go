@@ -21,7 +21,7 @@ import (
 )
 
 // These are the times in TestEngine since when rules with after: Matched match objects. Each replica counts from when it first saw that a
-// rule matches, and when it starts, from the time that is stored. The World has the times of the leader.
+// rule matches, and for an object that is new to it, from the time that is stored. The World has the times of the leader.
 
 // simMatches are what a replica knows of the rules with after: Matched that match now.
 type simMatches map[memory.MatchKey]memory.MatchMark
@@ -54,7 +54,7 @@ func (e *simulation) matchIDs() (ids map[string]lifecycle.MatchID, clusterWide s
 // it cannot be noted.
 func (e *simulation) match() {
 	if e.matches == nil {
-		e.matches = map[*driver]simMatches{}
+		e.matches, e.matchKnown = map[*driver]simMatches{}, map[*driver]sets.Set[types.UID]{}
 	}
 	ids, clusterWide := e.matchIDs()
 	e.noteUnmatched(ids)
@@ -64,6 +64,7 @@ func (e *simulation) match() {
 		}
 	}
 	maps.DeleteFunc(e.matches, func(t *driver, _ simMatches) bool { return t != e.leader && t != e.follower })
+	maps.DeleteFunc(e.matchKnown, func(t *driver, _ sets.Set[types.UID]) bool { return t != e.leader && t != e.follower })
 	e.Matched = map[types.UID]map[string]time.Time{}
 	for identity, id := range ids {
 		for _, f := range e.Objects {
@@ -142,13 +143,14 @@ func (e *simulation) leastTTL(ttl *gc.TTL) time.Duration {
 }
 
 func (e *simulation) matchFor(t *driver, ids map[string]lifecycle.MatchID, clusterWide sets.Set[string]) {
-	before, started := e.matches[t]
-	after := simMatches{}
+	before, knew := e.matches[t], e.matchKnown[t]
+	after, knows := simMatches{}, sets.New[types.UID]()
 	for _, f := range e.Objects {
 		rec := t.Records.Get(f.UID)
 		if rec == nil {
 			continue
 		}
+		knows.Insert(f.UID)
 		if rec.NS.Removed() { // The policies that applied before still do, and the model does not know them.
 			for _, r := range rec.Matching().Rules {
 				after[memory.MatchKey{UID: f.UID, Rule: r.Rule}] = memory.MatchMark{Since: r.Since, ByChange: r.ByChange}
@@ -160,7 +162,7 @@ func (e *simulation) matchFor(t *driver, ids map[string]lifecycle.MatchID, clust
 		for _, identity := range e.RulesThatMatch(f) {
 			if !protected || !clusterWide.Has(identity) {
 				key := memory.MatchKey{UID: f.UID, Rule: ids[identity]}
-				m := e.matchedBy(before, !started, f, key)
+				m := e.matchedBy(before, !knew.Has(f.UID), f, key)
 				if _, matched := before[key]; !matched {
 					r, _ := rec.Matching().Of(key.Rule)
 					m.ByChange = r.ByChange // See TestMatchesByChange.
@@ -169,14 +171,14 @@ func (e *simulation) matchFor(t *driver, ids map[string]lifecycle.MatchID, clust
 			}
 		}
 	}
-	e.matches[t] = after
+	e.matches[t], e.matchKnown[t] = after, knows
 }
 
-// matchedBy returns since when a rule that matches an object does for a replica. starting says that the replica starts, and knows nothing
+// matchedBy returns since when a rule that matches an object does for a replica. unknown says that the replica knows nothing of the object
 // but what is stored.
-func (e *simulation) matchedBy(before simMatches, starting bool, f *lifecycle.Fact, key memory.MatchKey) memory.MatchMark {
+func (e *simulation) matchedBy(before simMatches, unknown bool, f *lifecycle.Fact, key memory.MatchKey) memory.MatchMark {
 	m := before[key]
-	if at, stored := e.storedMatch(f, key); stored && starting {
+	if at, stored := e.storedMatch(f, key); stored && unknown {
 		return at
 	}
 	if m.Since.IsZero() && !e.clockInDoubt {

@@ -173,7 +173,7 @@ func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 // notBeforeMinTTL raises the answer to the largest minTTL, and to the end of the object or its controller.
 func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 	for _, p := range c.enforcedIn(f.Namespace) {
-		if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil {
+		if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil && duration(*g.MinTTL) > 0 {
 			m = later(m, after(c.sinceWhen(f), g.MinTTL))
 		}
 	}
