@@ -99,7 +99,9 @@ func (c *recomputation) countsFrom(v match, f *lifecycle.Fact) time.Time {
 	case gc.AfterCreated:
 		at = f.Created
 	case gc.AfterMatched:
-		at = c.matchedSince(f, v.identity)
+		if at = c.matchedSince(f, v.identity); v.failed {
+			at = time.Time{} // Nobody knows whether it matches.
+		}
 	case gc.AfterUnused:
 		return f.Usage.Since
 	case gc.AfterFinished:
