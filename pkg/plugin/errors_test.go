@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,25 +44,8 @@ func newTestCluster(t *testing.T) *testCluster {
 	list := func(version, kind string) any {
 		return map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}}
 	}
-	group := func(name string) any {
-		return &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}, Groups: []metav1.APIGroup{{
-			Name:             name,
-			Versions:         []metav1.GroupVersionForDiscovery{{GroupVersion: name + "/v1", Version: "v1"}},
-			PreferredVersion: metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"},
-		}}}
-	}
-	resources := func(version, plural, kind string) any {
-		return &metav1.APIResourceList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: version,
-			APIResources: []metav1.APIResource{{
-				Name: plural, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: true,
-				Verbs: metav1.Verbs{"delete", "get", "list", "patch", "watch"},
-			}},
-		}
-	}
 	return &testCluster{T: t, answers: map[string]any{
-		"/api":  &metav1.APIVersions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIVersions"}, Versions: []string{"v1"}},
-		"/apis": group("batch"), "/api/v1": resources("v1", "pods", "Pod"), "/apis/batch/v1": resources("batch/v1", "jobs", "Job"),
+		"/api": serving(group("", "pods", "Pod")), "/apis": serving(group("batch", "jobs", "Job")),
 		"/apis/apiregistration.k8s.io/v1/apiservices": list("apiregistration.k8s.io/v1", "APIServiceList"),
 		homePath: &metav1.PartialObjectMetadata{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
@@ -73,6 +57,24 @@ func newTestCluster(t *testing.T) *testCluster {
 			TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "a", UID: "a"},
 		},
 	}}
+}
+
+// serving is the answer to what the cluster serves.
+func serving(groups ...discoveryv2.APIGroupDiscovery) any {
+	return &discoveryv2.APIGroupDiscoveryList{
+		TypeMeta: metav1.TypeMeta{APIVersion: discoveryv2.SchemeGroupVersion.String(), Kind: "APIGroupDiscoveryList"}, Items: groups,
+	}
+}
+
+// group is a group with one resource.
+func group(name, plural, kind string) discoveryv2.APIGroupDiscovery {
+	return discoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: name}, Versions: []discoveryv2.APIVersionDiscovery{{
+		Version: "v1", Freshness: discoveryv2.DiscoveryFreshnessCurrent, Resources: []discoveryv2.APIResourceDiscovery{{
+			Resource: plural, SingularResource: strings.ToLower(kind), Scope: discoveryv2.ScopeNamespace,
+			ResponseKind: &metav1.GroupVersionKind{Group: name, Version: "v1", Kind: kind},
+			Verbs:        []string{"delete", "get", "list", "patch", "watch"},
+		}},
+	}}}
 }
 
 // with returns the cluster with other answers. A number is the code of a failure.
@@ -107,6 +109,9 @@ func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		code, fails = http.StatusNotFound, true
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if _, ok := answer.(*discoveryv2.APIGroupDiscoveryList); ok {
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+	}
 	if fails {
 		reason := map[int]metav1.StatusReason{
 			http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusForbidden: metav1.StatusReasonForbidden,
@@ -275,6 +280,19 @@ func TestReportOfNothing(t *testing.T) {
 		if out, errOut, code := c.run("report"); code != 0 || out != want {
 			t.Errorf("without the right to %s, it ended with %d: %s%s", denied, code, out, errOut)
 		}
+	}
+}
+
+// TestReportWithoutGroup: an API server of another group does not answer, so the report is about the rest, and says so.
+func TestReportWithoutGroup(t *testing.T) {
+	broken := group("example.com", "runs", "Run")
+	broken.Versions[0].Freshness, broken.Versions[0].Resources = discoveryv2.DiscoveryFreshnessStale, nil
+	c := newTestCluster(t).with(map[string]any{"/apis": serving(group("batch", "jobs", "Job"), broken)})
+	const want = "Warning: some resources do not count: the cluster does not say which resources example.com/v1 has: " +
+		"stale GroupVersion discovery: example.com/v1. Repair its API server, or delete the APIService v1.example.com\n"
+	out, errOut, code := c.run("report")
+	if code != 0 || !strings.HasPrefix(out, "No finished objects in namespace team-a.\n") || errOut != want {
+		t.Errorf("ended with %d: %s%s", code, out, errOut)
 	}
 }
 

@@ -112,8 +112,13 @@ func (c *Cluster) read(ctx context.Context, namespace string) (*setting, error) 
 	if err != nil {
 		return nil, err
 	}
-	s.kinds, err = discovery.ReadTable(ctx, reader, lifecycles)
-	return s, err
+	if s.kinds, err = discovery.ReadTable(ctx, reader, lifecycles); err != nil {
+		return nil, err
+	}
+	if s.kinds.Undiscovered != "" {
+		s.note("some resources do not count: %s", s.kinds.Undiscovered)
+	}
+	return s, nil
 }
 
 // discoverer returns what reads what the cluster serves. It knows which groups other API servers serve if the caller may; they are unlikely
