@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 		},
 		"a pure package that its row does not name": {
 			imports: map[string][]string{"./pkg/controller/rules/policy": {"./pkg/controller/objects/lifecycle", "./pkg/controller/rules/capacity"}},
-			faults:  []string{"./pkg/controller/rules/policy -> ./pkg/controller/rules/capacity: of this module it may import only ./pkg/apis/gc, ./pkg/expressions, ./pkg/controller/objects/lifecycle"},
+			faults:  []string{"./pkg/controller/rules/policy -> ./pkg/controller/rules/capacity: of this module it may import only ./pkg/apis/gc, ./pkg/expressions, ./pkg/windows, ./pkg/controller/objects/lifecycle"},
 		},
 		"an exception is for one package and one import": {
 			imports: map[string][]string{"./pkg/controller/objects/facts": {"sync", "sync/atomic"}, "./pkg/controller/rules/policy": {"sync"}},
