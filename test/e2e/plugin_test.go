@@ -70,9 +70,10 @@ func TestPluginFromReportToDeletion(t *testing.T) {
 	waitPlugin(t, ns, 1, "jobs.batch   default   3     3     3     3     0", "preview", "-f", path)
 	waitPlugin(t, ns, 0, "would delete nothing", "preview", "-f", unnecessary)
 	expectPlugin(t, ns, "", 2, []string{"no such file"}, "preview", "-f", "missing.yaml")
-	cluster := manifest(t,
-		`{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, spec: {mode: Enforce, namespaceSelector: {}}}`)
-	expectPlugin(t, ns, "", 2, []string{"for a ClusterCleanupPolicy: kubectl winnow report -A -f " + cluster}, "preview", "-f", cluster)
+	cluster := manifest(t, `{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, spec: {
+		mode: Enforce, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: `+ns+`}}, ttlAfterFinished: 1s}}`)
+	waitPlugin(t, ns, 1, "Cluster policy p would delete\nRESOURCE     RULE      NOW   1H    1D    7D    HELD\n"+
+		"jobs.batch   default   3     3     3     3     0", "preview", "-f", cluster)
 
 	if output, code := complete(t, ns, "why", "job/"); code != 0 || !strings.Contains(output, "job/job-0000\njob/job-0001\njob/job-0002\n") {
 		t.Errorf("completion ended with %d: %s", code, output)
