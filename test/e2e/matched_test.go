@@ -63,6 +63,7 @@ func label(t *testing.T, ns, name, app string) {
 // TestMatchedOutlivesWinnow: the time since when a rule matches is the same after all replicas were killed, and starts anew when the object
 // matches again.
 func TestMatchedOutlivesWinnow(t *testing.T) {
+	grantByCommand(t, "configmaps")
 	ns := newNamespace(t)
 	createConfigMap(t, ns, "old")
 	createPolicy(t, ns, "p", matchedAfter("1h"))
@@ -123,6 +124,7 @@ func TestUnfinished(t *testing.T) {
 // TestTheLastConfigMaps: capacity keeps the ConfigMaps of each app that were created last.
 func TestTheLastConfigMaps(t *testing.T) {
 	t.Parallel()
+	grantByCommand(t, "configmaps")
 	ns := newNamespace(t)
 	of := func(app string) func(*metav1.ObjectMeta) {
 		return func(m *metav1.ObjectMeta) { m.Labels = map[string]string{"app": app, "kind": "release"} }
