@@ -84,7 +84,7 @@ func TestReviewOfClusterPolicy(t *testing.T) {
 // TestReviewOfBadClusterDrafts: errors name the field and the way out, as for a cluster policy.
 func TestReviewOfBadClusterDrafts(t *testing.T) {
 	t.Parallel()
-	const invalid = `ClusterCleanupReview.gc.winnow.dev "p" is invalid: `
+	const invalid = `ClusterCleanupReview "p" is invalid: `
 	for spec, want := range map[string]string{
 		"ttlAfterFinished: 1h":                            invalid + "spec.namespaceSelector: Required value",
 		"namespaceSelector: {}, ttlAfterFinished: 1 week": invalid + `spec.ttlAfterFinished: Invalid value: "1 week"`,
