@@ -27,21 +27,27 @@ func testSuspendedDeadlines(t *testing.T) {
 	if !cluster.Since(t, "1.36", "the Job controller compares the old start time before it counts anew, and ends a Job that it resumes") {
 		t.SkipNow()
 	}
-	const deadline = 10 * time.Second
+	const deadline = 5 * time.Second
+	short, all := []string{"paused", "created"}, []string{"paused", "created", "patient"}
 	ns := newNamespace(t)
 	createJob(t, ns, job("paused", runningForever))
-	createJob(t, ns, job("created", runningForever, func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+	for _, name := range all[1:] {
+		createJob(t, ns, job(name, runningForever, jobLabel("app", name), func(j *batchv1.Job) { j.Spec.Suspend = new(true) }))
+	}
 	waitStarted(t, ns, "paused")
 	suspend(t, ns, "paused", true)
-	waitSuspended(t, ns, "paused", "created")
-	afterwards(t, deadline+time.Second) // Had it counted since the start, the deadline would end the first Job at once.
-	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{ActiveDeadline: ttl(v1alpha1.TTL(deadline.String()))})
-	for _, name := range []string{"paused", "created"} {
-		waitDeadline(t, ns, name, "10", "10")
+	waitSuspended(t, ns, all...)
+	patient := v1alpha1.CleanupRule{Name: "patient", Selector: matching(map[string]string{"app": "patient"}), ActiveDeadline: ttl("1h")}
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{
+		ActiveDeadline: ttl(v1alpha1.TTL(deadline.String())), Rules: []v1alpha1.CleanupRule{patient},
+	})
+	for _, name := range short {
+		waitDeadline(t, ns, name, "5", "5")
 	}
+	waitDeadline(t, ns, "patient", "3600", "3600")
 	waitNextDeadline(t, ns, false)
-	afterwards(t, deadline+time.Second)
-	for _, name := range []string{"paused", "created"} {
+	afterwards(t, deadline+time.Second) // Counted since the start or the creation, the deadline would have ended Jobs by now.
+	for _, name := range all {
 		j, err := kube.BatchV1().Jobs(ns).Get(t.Context(), name, metav1.GetOptions{})
 		must(t, err)
 		if !finishedAt(j).IsZero() {
@@ -49,11 +55,11 @@ func testSuspendedDeadlines(t *testing.T) {
 		}
 	}
 	before := exceededJobs(t)
-	for _, name := range []string{"paused", "created"} {
+	for _, name := range all {
 		suspend(t, ns, name, false)
 	}
-	waitNextDeadline(t, ns, true)
-	for _, name := range []string{"paused", "created"} {
+	waitNextDeadline(t, ns, true) // That of the patient one stays.
+	for _, name := range short {
 		j := waitJobFinished(t, ns, name)
 		for _, c := range j.Status.Conditions {
 			ran := c.LastTransitionTime.Sub(j.Status.StartTime.Time)
