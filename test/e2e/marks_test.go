@@ -65,37 +65,49 @@ func waitMarks(t *testing.T, ns string, names ...string) map[string]time.Time {
 	return found
 }
 
-// TestUnusedOutlivesWinnow: since when an object is unused is still known after all replicas were killed. A mark goes when its object is
-// used or deleted.
-func TestUnusedOutlivesWinnow(t *testing.T) {
-	// Words in annotations of CustomResourceDefinitions count as names.
-	const first, second = "settings-1", "settings-2"
-	ns := newNamespace(t)
+// TestMarksOutliveWinnow: since when an object is unused, and since when a rule matches one, is still known after all replicas were killed.
+func TestMarksOutliveWinnow(t *testing.T) {
 	grantReferrers(t)
-	createConfigMap(t, ns, first)
-	createPolicy(t, ns, "p", unusedAfter("1h"))
-	before := waitMarks(t, ns, first)
+	checks := []func(){unusedBefore(t), matchedBefore(t)}
 	kill(t, server.Replicas...)
 	for _, r := range server.Replicas {
 		must(t, r.Start(whole))
 	}
-	createConfigMap(t, ns, second)
-	if after := waitMarks(t, ns, first, second); !after[first].Equal(before[first]) || !after[second].After(before[first]) {
-		t.Errorf("unused since %v, and before the restart %v", after, before)
+	for _, check := range checks {
+		check()
 	}
-	_, err := kube.CoreV1().Pods(ns).Create(t.Context(), pod("user", func(p *corev1.Pod) {
-		p.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: second},
-		}}}
-	}), metav1.CreateOptions{})
-	must(t, err)
-	waitMarks(t, ns, first)
-	must(t, kube.CoreV1().ConfigMaps(ns).Delete(t.Context(), first, metav1.DeleteOptions{}))
-	waitMarks(t, ns)
-	list, err := storedMarks(t, ns).List(t.Context(), metav1.ListOptions{})
-	must(t, err)
-	if len(list.Items) > 0 {
-		t.Errorf("left: %v", list.Items)
+}
+
+// unusedBefore marks an object as unused. The returned function checks that after a restart the mark has the same time, and that it goes
+// when its object is used or deleted.
+func unusedBefore(t *testing.T) (check func()) {
+	t.Helper()
+	// Words in annotations of CustomResourceDefinitions count as names.
+	const first, second = "settings-1", "settings-2"
+	ns := newNamespace(t)
+	createConfigMap(t, ns, first)
+	createPolicy(t, ns, "p", unusedAfter("1h"))
+	before := waitMarks(t, ns, first)
+	return func() {
+		t.Helper()
+		createConfigMap(t, ns, second)
+		if after := waitMarks(t, ns, first, second); !after[first].Equal(before[first]) || !after[second].After(before[first]) {
+			t.Errorf("unused since %v, and before the restart %v", after, before)
+		}
+		_, err := kube.CoreV1().Pods(ns).Create(t.Context(), pod("user", func(p *corev1.Pod) {
+			p.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: second},
+			}}}
+		}), metav1.CreateOptions{})
+		must(t, err)
+		waitMarks(t, ns, first)
+		must(t, kube.CoreV1().ConfigMaps(ns).Delete(t.Context(), first, metav1.DeleteOptions{}))
+		waitMarks(t, ns)
+		list, err := storedMarks(t, ns).List(t.Context(), metav1.ListOptions{})
+		must(t, err)
+		if len(list.Items) > 0 {
+			t.Errorf("left: %v", list.Items)
+		}
 	}
 }
 

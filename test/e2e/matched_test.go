@@ -60,41 +60,40 @@ func label(t *testing.T, ns, name, app string) {
 	must(t, err)
 }
 
-// TestMatchedOutlivesWinnow: the time since when a rule matches is the same after all replicas were killed, and starts anew when the object
-// matches again.
-func TestMatchedOutlivesWinnow(t *testing.T) {
-	grantByCommand(t, "configmaps")
+// matchedBefore lets a rule match an object. The returned function checks that after a restart the rule matches since the same time, and
+// that the time starts anew when the object matches again.
+func matchedBefore(t *testing.T) (check func()) {
+	t.Helper()
 	ns := newNamespace(t)
 	createConfigMap(t, ns, "old")
 	createPolicy(t, ns, "p", matchedAfter("1h"))
 	before := waitMatches(t, ns, 1)
-	kill(t, server.Replicas...)
-	for _, replica := range server.Replicas {
-		must(t, replica.Start(whole))
-	}
-	leader(t)
-	waitCandidate(t, ns, "configmaps/old", "after: Matched", "reason: NotDue")
-	if after := waitMatches(t, ns, 1); !after.Equal(before) {
-		t.Errorf("matches since %v, and before the restart %v", after, before)
-	}
-	label(t, ns, "old", "db")
-	waitMatches(t, ns, 0)
-	label(t, ns, "old", "web")
-	eventually(t, func(ctx context.Context) string {
-		list, err := gc.CleanupCandidates(ns).List(ctx, metav1.ListOptions{})
-		switch {
-		case err != nil:
-			return err.Error()
-		case len(list.Items) != 1 || list.Items[0].Status.Since == nil:
-			return fmt.Sprintf("these are candidates: %v", list.Items)
-		case !list.Items[0].Status.Since.After(before):
-			return fmt.Sprintf("it matches since %s, as before it did not match", list.Items[0].Status.Since)
+	return func() {
+		t.Helper()
+		waitCandidate(t, ns, "configmaps/old", "after: Matched", "reason: NotDue")
+		if after := waitMatches(t, ns, 1); !after.Equal(before) {
+			t.Errorf("matches since %v, and before the restart %v", after, before)
 		}
-		return ""
-	})
-	changePolicy(t, ns, "p", `{"rules":[{"name":"web","resources":["configmaps"],"selector":{"matchLabels":{"app":"web"}},"after":"Matched","ttl":"1s"}]}`)
-	expectDeletions(t, ns, "configmaps/old p/web")
-	waitMatches(t, ns, 0)
+		label(t, ns, "old", "db")
+		waitMatches(t, ns, 0)
+		label(t, ns, "old", "web")
+		eventually(t, func(ctx context.Context) string {
+			list, err := gc.CleanupCandidates(ns).List(ctx, metav1.ListOptions{})
+			switch {
+			case err != nil:
+				return err.Error()
+			case len(list.Items) != 1 || list.Items[0].Status.Since == nil:
+				return fmt.Sprintf("these are candidates: %v", list.Items)
+			case !list.Items[0].Status.Since.After(before):
+				return fmt.Sprintf("it matches since %s, as before it did not match", list.Items[0].Status.Since)
+			}
+			return ""
+		})
+		changePolicy(t, ns, "p",
+			`{"rules":[{"name":"web","resources":["configmaps"],"selector":{"matchLabels":{"app":"web"}},"after":"Matched","ttl":"1s"}]}`)
+		expectDeletions(t, ns, "configmaps/old p/web")
+		waitMatches(t, ns, 0)
+	}
 }
 
 // TestUnfinished: a rule deletes Pods that were pending for some time, unless it says to hold them.
