@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -161,6 +162,22 @@ func TestHeldDeadlines(t *testing.T) {
 		want[name] = 2 * time.Hour
 	}
 	w.sets(want)
+}
+
+// TestHeldDeadlinesOfSuspendedJobs: the Job controller may count from the start that a suspended Job still has, and then ends the Job as
+// soon as it is resumed. So these Jobs count as ended at once, and no deadline is set before somebody approves.
+func TestHeldDeadlinesOfSuspendedJobs(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
+	w.Config.HoldAbove = 2
+	for i := range 3 {
+		w.upsert(testbuilders.Job(fmt.Sprint("ran-", i)).Started(testbuilders.Now.Add(-time.Hour)).Suspended().Fact())
+	}
+	w.upsert(testbuilders.Job("never-ran").Suspended().Fact())
+	w.policy(deadlinePolicy("30m", 2))
+	w.confirmFresh()
+	w.takes()
+	w.oneHold("p", 3)
+	w.decided("ran-0", policy.HoldDeadline, policy.ReasonHeld)
 }
 
 // TestDeadlinesThatEndInTime: objects do not wait for an approval if they are few enough, or if their deadline passes because time passes.

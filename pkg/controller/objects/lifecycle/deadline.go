@@ -15,12 +15,15 @@ import (
 // Deadline is what is known of spec.activeDeadlineSeconds of a Job or Pod that has not finished. The zero value is for an object that has
 // none, and for every other object.
 type Deadline struct {
-	// StartedAt is when the object started, from which Kubernetes counts; zero if it has not started.
+	// StartedAt is when the object started, from which Kubernetes counts; zero if it has not started. A suspended Job that has one may keep it
+	// until it has been resumed: then its deadline may be over at once.
 	StartedAt time.Time
 	// Fixed says that Winnow must not change the deadline: somebody else has set, changed or removed it, or it would have no effect.
 	Fixed bool
 	// Set is the deadline that Winnow has set, and nobody has changed; zero if there is none.
 	Set time.Duration
+	// Paused says that Kubernetes does not enforce Set now, because the Job is suspended.
+	Paused bool
 }
 
 // deadline compares spec.activeDeadlineSeconds with the annotation in which Winnow records what it has set.
@@ -57,9 +60,9 @@ func (d *Deadline) exceeded(endedAt time.Time) *Exceeded {
 }
 
 // End returns when Kubernetes will end the object because of a deadline that Winnow has set; false if it will not, or if the object has not
-// started.
+// started, or is suspended.
 func (d *Deadline) End() (time.Time, bool) {
-	if d.Set == 0 || d.Fixed || d.StartedAt.IsZero() {
+	if d.Set == 0 || d.Fixed || d.Paused || d.StartedAt.IsZero() {
 		return time.Time{}, false
 	}
 	return d.StartedAt.Add(d.Set), true

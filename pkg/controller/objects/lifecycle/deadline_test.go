@@ -38,8 +38,10 @@ func TestDeadlines(t *testing.T) {
 		"longer than Winnow ever sets": {job("a").Deadline(1 << 40).RecordsDeadline("1099511627776").Fact(), lifecycle.Deadline{Fixed: true}},
 		"zero":                         {job("a").Deadline(0).RecordsDeadline("0").Fact(), lifecycle.Deadline{Fixed: true}},
 		"a Job that has finished":      {job("a").Started(started).Deadline(60).Complete(testbuilders.Now).Fact(), lifecycle.Deadline{}},
-		"a suspended Job": {
-			job("a").Started(started).Suspended().Deadline(60).RecordsDeadline("60").Fact(), lifecycle.Deadline{Set: time.Minute},
+		"a suspended Job": {job("a").Started(started).Suspended().Fact(), lifecycle.Deadline{StartedAt: started}},
+		"a suspended Job with a deadline by Winnow": {
+			job("a").Started(started).Suspended().Deadline(60).RecordsDeadline("60").Fact(),
+			lifecycle.Deadline{StartedAt: started, Set: time.Minute, Paused: true},
 		},
 		"a Job that is to finish":     {ending.Fact(), lifecycle.Deadline{Fixed: true}},
 		"a Job of another controller": {elsewhere, lifecycle.Deadline{Fixed: true}},
@@ -85,6 +87,7 @@ func TestExceeded(t *testing.T) {
 		"Pods still terminate": {ending, nil},
 		"it still runs":        {ours().Fact(), nil},
 		"for another reason":   {ours().Failed(late).Fact(), nil},
+		"while suspended":      {ours().Suspended().DeadlineExceeded(late).Fact(), nil},
 		"complete":             {ours().Complete(late).Fact(), nil},
 		"its own deadline":     {testbuilders.Job("a").Started(started).Deadline(60).DeadlineExceeded(late).Fact(), nil},
 		"changed since":        {ours().Deadline(50).DeadlineExceeded(late).Fact(), nil},

@@ -27,11 +27,8 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 		f.Scheduled = scheduledAt(job)
 	}
 	f.Rereads = rereadsOf(&job.Spec, f.Controller)
-	started := job.Status.StartTime
-	if job.Spec.Suspend != nil && *job.Spec.Suspend {
-		started = nil // The Job controller enforces no deadline now, and counts anew from when the Job is resumed.
-	}
-	f.Deadline = deadline(&job.ObjectMeta, started, job.Spec.ActiveDeadlineSeconds)
+	f.Deadline = deadline(&job.ObjectMeta, job.Status.StartTime, job.Spec.ActiveDeadlineSeconds)
+	f.Deadline.Paused = f.Deadline.Set != 0 && job.Spec.Suspend != nil && *job.Spec.Suspend
 	// Another controller than the Kubernetes Job controller may not know deadlines.
 	if f.Rereads == RereadByManager {
 		f.Deadline.Fixed = true
