@@ -117,6 +117,9 @@ func (c *correlator) addGone(all []deletion.Gone) {
 		if of.uid == "" {
 			continue // No policy has withdrawn the deadline.
 		}
+		if g.Fact.Resource == gc.ResourceEvents {
+			continue // The rule would delete an Event about it too, and so on for ever.
+		}
 		c.sum(sumKey{subject: of, reason: reason}).add(&g)
 		if g.Policy.Namespace == "" {
 			within := c.sum(sumKey{of, g.Fact.Namespace, reason})

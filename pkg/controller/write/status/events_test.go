@@ -102,6 +102,21 @@ func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
 	o.wantEvents(warn(metav1.NewTime(now.Add(warnAfter + repeatAfter/2))))
 }
 
+// TestNoEventsAboutDeletedEvents: the rule that deleted Events would match an Event about it.
+func TestNoEventsAboutDeletedEvents(t *testing.T) {
+	o, now := &fixture{T: t}, testbuilders.Now
+	c := newCorrelator(kinds.Builtin)
+	gone := func(resource, ns string) deletion.Gone {
+		f := testbuilders.Job("a").In("team-a").Fact()
+		f.Resource = resource
+		return deletion.Gone{Order: &deletion.Order{Fact: f, Policy: types.NamespacedName{Namespace: ns, Name: "p"}, PolicyUID: "uid", Rule: "r"}}
+	}
+	c.addGone([]deletion.Gone{gone(gc.ResourceEvents, "team-a"), gone(gc.ResourceEvents, "")})
+	o.wantEvents(c.dueDeletions(now, 10))
+	c.addGone([]deletion.Gone{gone(gc.ResourceEvents, "team-a"), gone(gc.ResourceJobs, "team-a")})
+	o.wantEvents(c.dueDeletions(now, 10), "policy p: Normal Deleted: Deleted 1 jobs.batch by rule r")
+}
+
 // TestEventsNameNoSecrets: everybody who may read a namespace reads its events, and the names of Secrets and of custom resources are not in
 // them.
 func TestEventsNameNoSecrets(t *testing.T) {
