@@ -66,12 +66,16 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 	}
 	switch answer.Outcome {
 	case deletion.Accepted: // The delay ends with the answer; metrics.Lateness ends when the object is gone.
-		l.record(order, now, false)
+		log := logger.V(4)
+		if order.Recorded() {
+			l.record(order, now, false)
+			log = logger
+		}
 		since, at := "finishedAt", order.Fact.FinishedAt
 		if !order.Fact.Finished {
 			since, at = "createdAt", order.Fact.Created
 		}
-		logger.Info("Deleted", since, at.UTC().Format(time.RFC3339Nano), "due", order.Due.UTC().Format(time.RFC3339Nano),
+		log.Info("Deleted", since, at.UTC().Format(time.RFC3339Nano), "due", order.Due.UTC().Format(time.RFC3339Nano),
 			"delay", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case deletion.NotFound, deletion.Conflict, deletion.Released:
 		logger.V(2).Info(not, "outcome", answer.Outcome.String(), "detail", answer.Detail)
@@ -97,7 +101,7 @@ func (l *loop) reportGone(ctx context.Context) {
 		if g.Deadline != nil {
 			continue // DeadlineRequests has counted it.
 		}
-		if g.Unanswered {
+		if g.Unanswered && g.Recorded() {
 			l.record(g.Order, g.At, true)
 		}
 		metrics.Deletions.WithLabelValues(g.Fact.Resource, metrics.Trigger(g.Order), string(g.Reason)).Inc()

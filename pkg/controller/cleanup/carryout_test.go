@@ -236,6 +236,24 @@ func TestRecordsOfDeletions(t *testing.T) {
 	}
 }
 
+// TestNoRecordsOfEvents: the records of Events would replace those of everything else.
+func TestNoRecordsOfEvents(t *testing.T) {
+	for resource, want := range map[string]int{gc.ResourceJobs: 1, gc.ResourceEvents: 0} {
+		w := newWorld(t)
+		w.job("a")
+		w.confirmFresh()
+		order, got := w.take(), 0
+		w.loop.record = func(*deletion.Order, time.Time, bool) { got++ }
+		fact := *order.Fact
+		fact.Resource = resource
+		order.Fact = &fact
+		w.finish(t.Context(), order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Accepted}})
+		if got != want {
+			t.Errorf("%d records of %s, want %d", got, resource, want)
+		}
+	}
+}
+
 // TestConfirmedDeletionsAreCounted: a deletion counts once the object is seen removed.
 func TestConfirmedDeletionsAreCounted(t *testing.T) {
 	registerMetrics()

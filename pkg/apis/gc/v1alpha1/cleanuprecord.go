@@ -13,7 +13,7 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // CleanupRecord says when Winnow deleted one object, and why. Winnow writes it once, and keeps it for as long as --record-retention and
-// --records-per-namespace say. You see the records of resources that you may list.
+// --records-per-namespace say. You see the records of resources that you may list. Deleted Events have no records.
 type CleanupRecord struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`

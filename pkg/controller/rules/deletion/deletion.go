@@ -77,6 +77,10 @@ func (o *Order) Lapsed(now time.Time) bool {
 	return !now.Before(o.Until) || !now.Round(0).Before(o.Until.Round(0))
 }
 
+// Recorded reports whether the deletion of this object is recorded, logged and notified. Events are too many for that: their records would
+// soon replace all others of the namespace.
+func (o *Order) Recorded() bool { return o.Fact.Resource != gc.ResourceEvents }
+
 // Outcome is how an order ended.
 type Outcome int
 

@@ -93,12 +93,13 @@ func (n *Notifier) Follow() {
 }
 
 // Deleted queues an event for each object that is gone, unless the answer to its DELETE was lost: somebody else may have deleted it.
+// Deletions that are not recorded are not told either.
 func (n *Notifier) Deleted(gone []deletion.Gone) {
 	if n.URL == "" {
 		return
 	}
 	for i := range gone {
-		if gone[i].Deadline == nil && !gone[i].Unanswered {
+		if gone[i].Deadline == nil && !gone[i].Unanswered && gone[i].Recorded() {
 			n.queue.add(newDeletionNotice(&gone[i]), n.Clock.Now())
 			n.fill()
 		}

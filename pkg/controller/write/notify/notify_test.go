@@ -259,12 +259,15 @@ func TestNothingToSend(t *testing.T) {
 	})
 }
 
-// TestNoDeletions: a PATCH of a deadline deletes nothing, and an object whose DELETE was not answered may have been deleted by somebody else.
+// TestNoDeletions: a PATCH of a deadline deletes nothing, an object whose DELETE was not answered may have been deleted by somebody else, and
+// Events are too many.
 func TestNoDeletions(t *testing.T) {
 	bubble(t, func(f *fixture) {
 		patched, unanswered := gone("job-00001"), gone("job-00003")
 		patched.Deadline, unanswered.Unanswered = new(time.Duration), true
-		f.Deleted([]deletion.Gone{patched, gone("job-00002"), unanswered})
+		event := gone("job-00004")
+		event.Fact.Resource = gc.ResourceEvents
+		f.Deleted([]deletion.Gone{patched, gone("job-00002"), unanswered, event})
 		passes(time.Minute)
 		f.expect(idOf(2))
 	})
