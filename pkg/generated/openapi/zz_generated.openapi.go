@@ -1298,7 +1298,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRecord(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CleanupRecord says when Winnow deleted one object, and why. Winnow writes it once, and keeps it for as long as --record-retention and --records-per-namespace say. You see the records of resources that you may list.",
+				Description: "CleanupRecord says when Winnow deleted one object, and why. Winnow writes it once, and keeps it for as long as --record-retention and --records-per-namespace say. You see the records of resources that you may list. Deleted Events have no records.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
