@@ -28,6 +28,7 @@ const healthy = `load 1m
 	winnow_leading{instance="a"} 1x180
 	winnow_leading{instance="b"} 0x180
 	aggregator_unavailable_apiservice{name="v1alpha1.gc.winnow.dev"} 0x180
+	winnow_apiservice_available{instance="a"} 1x180
 	winnow_serving_certificate_expiration_timestamp_seconds{instance="a"} 31536000x180
 	winnow_tracker_clock_in_doubt{instance="a"} 0x180
 	winnow_tracker_unconfirmed{instance="a"} 0x180
@@ -252,6 +253,25 @@ func TestAlerts(t *testing.T) {
 				t.Errorf("says %q, want %q", text, c.says)
 			}
 		})
+	}
+}
+
+// TestDeletedAPIService: during a long outage, Winnow deletes the APIService and tries again every ten minutes. Meanwhile kube-apiserver has
+// no metric of it, and the alert must not end.
+func TestDeletedAPIService(t *testing.T) {
+	const begin, hour = 5, 60
+	series := replaced(`aggregator_unavailable_apiservice{name="v1alpha1.gc.winnow.dev"}`, "0x4 1x9 "+strings.Repeat("stale _x9 1x1 ", 10))
+	available := `winnow_apiservice_available{instance="a"} 1x`
+	series = strings.Replace(series, available+"180", available+"4 0x175", 1)
+	alerts := newAlerts(t, promqltest.LoadedStorage(t, series))
+	for minute := range begin + hour {
+		firing := alerts.at(time.Duration(minute) * time.Minute)
+		if _, ok := firing["WinnowAPIServiceUnavailable"]; ok != (minute >= begin+5) {
+			t.Errorf("after %d minutes, %v", minute, firing)
+		}
+		if text := firing["WinnowBurnsBudget"]; strings.Contains(text, `"api"`) != (minute >= begin+15) {
+			t.Errorf("after %d minutes: %q", minute, text)
+		}
 	}
 }
 
