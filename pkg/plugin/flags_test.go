@@ -92,6 +92,7 @@ func TestUsage(t *testing.T) {
 		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
 		"unused pods":                          "pods cannot be reported",
 		"unused -o wide":                       "allowed formats are: json,yaml,name,csv",
+		"unused -A -o name":                    "use -o csv or -o json",
 		"unused --older-than 3":                "--older-than",
 		"test -o yaml":                         "allowed formats are: json,junit",
 		"test missing.test.yaml":               "no such file",

@@ -100,6 +100,9 @@ func (o *unusedOptions) options(args []string) (unused.Options, error) {
 	if err := o.format.Validate(); err != nil {
 		return read, err
 	}
+	if o.allNamespaces && o.format.Name == "name" { // Names alone are for kubectl delete, which would look in one namespace for all of them.
+		return read, errors.New("-o name has no namespaces, so it cannot be used with -A; use -o csv or -o json, or -n for each namespace")
+	}
 	for _, arg := range args {
 		resource, err := unused.Named(arg)
 		if err != nil {
