@@ -12,7 +12,7 @@ import (
 
 const admission = "../../artifacts/examples/admission/"
 
-// TestAnnotationsNeedDelete applies the example to somebody who may write Jobs and Pods, and later delete them too.
+// TestAnnotationsNeedDelete applies the example to somebody who may write Jobs, Pods, ConfigMaps and Secrets, and later delete them too.
 func TestAnnotationsNeedDelete(t *testing.T) {
 	const ns, role, job, status = "annotations", "writer", "job/kept", "--subresource=status"
 	kubectl(t, "create", "namespace", ns)
@@ -22,7 +22,7 @@ func TestAnnotationsNeedDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl(t, "create", "role", "-n", ns, role, "--verb=get,list,create,update,patch",
-		"--resource=jobs.batch,jobs.batch/status,pods,pods/binding")
+		"--resource=jobs.batch,jobs.batch/status,pods,pods/binding,configmaps,secrets")
 	kubectl(t, "create", "rolebinding", "-n", ns, role, "--role="+role, "--user="+role)
 	kubeconfig, err := shared.KubeconfigFor(role)
 	if err != nil {
@@ -45,7 +45,9 @@ func TestAnnotationsNeedDelete(t *testing.T) {
 		"bind": func() error {
 			return as(binding("bound", ns), "create", "--raw", "/api/v1/namespaces/"+ns+"/pods/bound/binding", "-f", "-")
 		},
-		"create": func() error { return as(pod("new", "Never", "gc.winnow.dev/ttl"), "create", "-f", "-") },
+		"create":      func() error { return as(pod("new", "Never", "gc.winnow.dev/ttl"), "create", "-f", "-") },
+		"a ConfigMap": func() error { return as(annotated("ConfigMap"), "create", "-f", "-") },
+		"a Secret":    func() error { return as(annotated("Secret"), "create", "-f", "-") },
 	}
 	for name, do := range forbidden {
 		wantRefusal(t, name, do(), "you need permission to delete it: kubectl auth can-i delete ", " --namespace "+ns)
@@ -60,7 +62,7 @@ func TestAnnotationsNeedDelete(t *testing.T) {
 			t.Errorf("%s was refused: %v", name, err)
 		}
 	}
-	kubectl(t, "create", "role", "-n", ns, "deleter", "--verb=delete", "--resource=jobs.batch,pods")
+	kubectl(t, "create", "role", "-n", ns, "deleter", "--verb=delete", "--resource=jobs.batch,pods,configmaps,secrets")
 	kubectl(t, "create", "rolebinding", "-n", ns, "deleter", "--role=deleter", "--user="+role)
 	for _, do := range forbidden {
 		eventually(t, do)
@@ -136,6 +138,11 @@ func annotation(key, value string) string {
 func pod(name, restartPolicy, annotation string) string {
 	return fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q, "annotations": {%q: "1h"}},
 		"spec": {"restartPolicy": %q, "schedulerName": "none", "containers": [{"name": "main", "image": "any"}]}}`, name, annotation, restartPolicy)
+}
+
+// annotated is an object of a kind of the core group without a spec.
+func annotated(kind string) string {
+	return fmt.Sprintf(`{"apiVersion": "v1", "kind": %q, "metadata": {"name": "new", "annotations": {"gc.winnow.dev/ttl": "1h"}}}`, kind)
 }
 
 // binding gives the Pod an annotation along with a Node.
