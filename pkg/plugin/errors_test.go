@@ -249,6 +249,14 @@ func TestSilentWinnow(t *testing.T) {
 	}
 }
 
+// TestOlderWinnow: a server that cannot review cluster policies yet.
+func TestOlderWinnow(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	writeFile(t, file, "{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, "+
+		"spec: {mode: Enforce, namespaceSelector: {}, ttlAfterFinished: 1h}}")
+	newTestCluster(t).withWinnow(nil, nil).expectError("is older than this plugin", "preview", "-f", file)
+}
+
 // TestNoRights: what the user may not do is said in one line, with what to ask for.
 func TestNoRights(t *testing.T) {
 	const hint = `User "vic" cannot do it; to see what you may do: kubectl auth can-i --list -n team-a`

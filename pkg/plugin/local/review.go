@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -58,6 +59,10 @@ func (c *Cluster) ClusterReview(
 			return nil, nil, err
 		}
 		answer, err := c.policies.ClusterCleanupReviews().Create(ctx, out, metav1.CreateOptions{})
+		if apierrors.IsNotFound(err) {
+			err = errors.New("the Winnow of this cluster, or one of its replicas, is older than this plugin and cannot review a " +
+				"ClusterCleanupPolicy; upgrade it, or apply the policy with mode: Preview")
+		}
 		return answer, nil, err
 	}
 	switch may, err := c.May(ctx, "list", namespaceResource.GroupResource(), ""); {
