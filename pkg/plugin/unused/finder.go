@@ -105,7 +105,7 @@ func (f *Finder) Refer(r *kinds.Referrer, o *unstructured.Unstructured) {
 			if o.GetNamespace() != "" && o.GetNamespace() != s.Namespace {
 				who += " in " + o.GetNamespace()
 			}
-			if ref.Name == references.All {
+			if ref.Name == references.All && (err != nil || ref.To != references.ServiceAccounts) { // Bindings name the group of all of them.
 				who += " (may refer to everything: " + whyAll(err) + ")"
 			}
 			s.use(who, r.Resource() == "pods" && !finished(o))

@@ -208,6 +208,8 @@ func TestAccountsAndServices(t *testing.T) {
 		"a Pod of another account": {[]string{"ServiceAccount robot", "Pod p\nspec: {serviceAccountName: default}"}, "robot"},
 		"a finished Pod":           {[]string{"ServiceAccount robot", "Pod p\nspec: {serviceAccountName: robot}\nstatus: {phase: Failed}"}, ""},
 		"a RoleBinding":            {[]string{"ServiceAccount robot", "RoleBinding other/b\nsubjects: [{kind: ServiceAccount, name: robot, namespace: ns}]"}, ""},
+		"the group":                {[]string{"ServiceAccount robot", "RoleBinding b\nsubjects: [{kind: Group, name: 'system:serviceaccounts:ns'}]"}, ""},
+		"another group":            {[]string{"ServiceAccount robot", "RoleBinding b\nsubjects: [{kind: Group, name: 'system:serviceaccounts:x'}]"}, "robot"},
 		"a token":                  {[]string{"ServiceAccount robot", "Secret s\nmetadata: {annotations: {kubernetes.io/service-account.name: robot}}"}, ""},
 		"a custom resource":        {[]string{"ServiceAccount robot", "VirtualMachine vm\nspec: {account: robot}"}, ""},
 		"a tool":                   {[]string{"ServiceAccount robot\nmetadata: {labels: {kustomize.toolkit.fluxcd.io/name: a, kustomize.toolkit.fluxcd.io/namespace: b}}"}, ""},

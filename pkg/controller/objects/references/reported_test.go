@@ -55,7 +55,7 @@ func TestReported(t *testing.T) {
 		"rolebindings.rbac.authorization.k8s.io": {
 			"subjects: [{kind: ServiceAccount, name: a, namespace: x}, {kind: User, name: 'system:serviceaccount:y:b'}, {kind: User, name: c}, " +
 				"{kind: Group, name: 'system:serviceaccounts:z'}]",
-			named(ServiceAccounts, "x/a", "y/b"),
+			named(ServiceAccounts, "x/a", "y/b", "z/*"),
 		},
 		"secrets": {"", nil},
 		"ingresses.networking.k8s.io": {

@@ -38,7 +38,7 @@ const (
 	inParameters                // the parameters of a StorageClass
 	inAny                       // whatever is there, the object may refer to any other
 	inClaimTemplate             // the name of a template for claims, which are named after it, the object and a number
-	inUser                      // the name of a user, which a ServiceAccount has too
+	inUser                      // the name of a user or group, which a ServiceAccount has too
 )
 
 // fields returns the paths that a rule reads.
@@ -110,12 +110,16 @@ func (o *reading) claimTemplate(value any) error {
 	return nil
 }
 
-// user adds the ServiceAccount that has the name of a user: "system:serviceaccount:namespace:name".
+// user adds the ServiceAccount that has the name of a user, "system:serviceaccount:namespace:name", or all that are in a group,
+// "system:serviceaccounts:namespace".
 func (o *reading) user(value any) {
 	name, _ := value.(string)
 	if account, ok := strings.CutPrefix(name, "system:serviceaccount:"); ok {
 		namespace, name, _ := strings.Cut(account, ":")
 		o.add(ServiceAccounts, namespace, name)
+	}
+	if namespace, ok := strings.CutPrefix(name, "system:serviceaccounts:"); ok {
+		o.add(ServiceAccounts, namespace, All)
 	}
 }
 
