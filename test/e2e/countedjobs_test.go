@@ -4,13 +4,18 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // countedJob is a Job whose Pods are deleted while it runs.
@@ -19,6 +24,49 @@ type countedJob struct {
 	// exact says that the counts in its status follow from its spec. Otherwise only its conditions do: how many of its Pods were still
 	// running when it ended depends on the time.
 	exact bool
+	// changes are made while it runs, one after the other.
+	changes []jobChange
+}
+
+// jobChange is a patch of the spec of a Job that runs, once its status says something.
+type jobChange struct {
+	once  func(*batchv1.JobStatus) bool
+	patch string
+}
+
+func someSucceeded(s *batchv1.JobStatus) bool { return s.Succeeded > 0 }
+
+func isSuspended(s *batchv1.JobStatus) bool {
+	return slices.ContainsFunc(s.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
+	})
+}
+
+// resumed suspends a Job, and resumes it.
+var resumed = []jobChange{{someSucceeded, `{"spec": {"suspend": true}}`}, {isSuspended, `{"spec": {"suspend": false}}`}}
+
+// scaled lets a Job run one Pod at once, and then two again.
+var scaled = []jobChange{{someSucceeded, `{"spec": {"parallelism": 1}}`}, {someSucceeded, `{"spec": {"parallelism": 2}}`}}
+
+// change makes the changes of a Job. If the Job has finished before one of them, that is none any more.
+func (j *countedJob) change(t *testing.T, ns string) {
+	t.Helper()
+	jobs := kube.BatchV1().Jobs(ns)
+	for _, c := range j.changes {
+		eventually(t, func(ctx context.Context) string {
+			now, err := jobs.Get(ctx, j.Name, metav1.GetOptions{})
+			if err == nil && !c.once(&now.Status) && finishedAt(now).IsZero() {
+				return "Job " + j.Name + " is not ready to be changed"
+			}
+			if err == nil {
+				_, err = jobs.Patch(ctx, j.Name, types.MergePatchType, []byte(c.patch), metav1.PatchOptions{})
+			}
+			if err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+	}
 }
 
 // indexed gives a Job so many indexes. failures are how many attempts of an index fail.
@@ -87,36 +135,64 @@ func retried(limit int32) func(*batchv1.Job) {
 
 // randomCountedJob draws a Job of each kind that the Job controller treats in its own way.
 func randomCountedJob(r *rand.Rand, name string) countedJob {
+	j := randomKindOfJob(r, name)
+	if r.IntN(3) == 0 {
+		j.Spec.PodReplacementPolicy = new(batchv1.Failed)
+	}
+	return j
+}
+
+func randomKindOfJob(r *rand.Rand, name string) countedJob {
 	n, parallel := int32(3+r.IntN(6)), int32(1+r.IntN(4))
 	failures := func(most int) map[int]int { // of one or two indexes
 		return map[int]int{r.IntN(int(n)): 1 + r.IntN(most), r.IntN(int(n)): 1 + r.IntN(most)}
 	}
-	switch r.IntN(9) {
+	// A running Pod that the Job controller deletes can count as a failure. Few do, because each makes the next attempt wait twice as long.
+	const few, deleted = 2, 1000
+	switch r.IntN(12) {
 	case 0:
-		return countedJob{job(name, plain(n, parallel)), true}
+		return exactly(job(name, plain(n, parallel)))
 	case 1:
-		return countedJob{job(name, plain(0, parallel)), false}
+		return roughly(job(name, plain(0, parallel)))
 	case 2:
-		return countedJob{job(name, plain(1, 1), failing, retried(int32(r.IntN(2)))), true}
+		return exactly(job(name, plain(1, 1), failing, retried(int32(r.IntN(2)))))
 	case 3:
-		return countedJob{job(name, indexed(n, parallel, nil), succeedsWith(1+int32(r.IntN(int(n))))), false}
+		return roughly(job(name, indexed(n, parallel, nil), succeedsWith(1+int32(r.IntN(int(n))))))
 	case 4:
-		return countedJob{job(name, indexed(n, parallel, failures(2)), perIndex(int32(r.IntN(2)))), true}
+		return exactly(job(name, indexed(n, parallel, failures(2)), perIndex(int32(r.IntN(2)))))
 	case 5:
-		return countedJob{job(name, indexed(n, parallel, failures(9)), perIndex(1), onExitCode(batchv1.PodFailurePolicyActionFailIndex)), true}
+		return exactly(job(name, indexed(n, parallel, failures(9)), perIndex(1), onExitCode(batchv1.PodFailurePolicyActionFailIndex)))
 	case 6:
-		return countedJob{job(name, indexed(n, parallel, failures(2)), perIndex(0), ignoringDisruption), true}
+		return exactly(job(name, indexed(n, parallel, failures(2)), perIndex(0), ignoringDisruption))
 	case 7:
-		return countedJob{job(name, indexed(n, parallel, failures(1)), retried(6), onExitCode(batchv1.PodFailurePolicyActionFailJob)), false}
+		return roughly(job(name, indexed(n, parallel, failures(1)), retried(6), onExitCode(batchv1.PodFailurePolicyActionFailJob)))
+	case 8:
+		return roughly(job(name, indexed(n, few, nil), retried(deleted)), resumed...)
+	case 9:
+		return roughly(job(name, plain(n, few), retried(deleted)), scaled...)
+	case 10:
+		return roughly(job(name, indexed(n, few, nil), retried(deleted)), slices.Concat(scaled, resumed)...)
 	}
-	return countedJob{job(name, indexed(n, parallel, nil)), true}
+	return exactly(job(name, indexed(n, parallel, nil)))
 }
 
-// endOf is what the status of a finished Job says of how it ended. What it counts is left out unless exact.
+// exactly returns a Job whose status follows from its spec.
+func exactly(j *batchv1.Job) countedJob { return countedJob{Job: j, exact: true} }
+
+// roughly returns a Job whose counts depend on the time.
+func roughly(j *batchv1.Job, changes ...jobChange) countedJob {
+	return countedJob{Job: j, changes: changes}
+}
+
+// endOf is what the status of a finished Job says of how it ended. What it counts is left out unless exact, and so is whether it was
+// suspended before.
 func endOf(j *batchv1.Job, exact bool) string {
 	s := &j.Status
 	out := ""
 	for _, c := range s.Conditions {
+		if c.Type == batchv1.JobSuspended {
+			continue
+		}
 		out += fmt.Sprintf("%s=%s (%s) ", c.Type, c.Status, c.Reason)
 	}
 	if u := s.UncountedTerminatedPods; u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
