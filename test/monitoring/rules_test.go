@@ -35,7 +35,7 @@ const healthy = `load 1m
 	winnow_tracker_clock_skew_seconds{instance="a"} -2x180
 	winnow_readings_total{result="agreed"} 0+120x180
 	winnow_readings_total{result="failed"} 0+1x180
-	winnow_tracker_stale_watch{resource="pods"} 0x180
+	winnow_tracker_stale_watch{instance="a",resource="pods"} 0x180
 	winnow_tracker_oldest_overdue_seconds{instance="a"} 1x180
 	winnow_tracker_paced_namespaces{instance="a"} 0x180
 	winnow_tracker_holds{instance="a"} 0x180
@@ -92,7 +92,7 @@ func TestAlerts(t *testing.T) {
 			from:   2 * time.Minute, after: 10 * time.Minute, want: "WinnowReadingsFail",
 		},
 		"a watch is stale": {
-			series: replaced(`winnow_tracker_stale_watch{resource="pods"}`, "1x180"),
+			series: replaced(`winnow_tracker_stale_watch{instance="a",resource="pods"}`, "1x180"),
 			after:  5 * time.Minute, want: "WinnowWatchIsStale", says: "The watch of pods",
 		},
 		"overdue": {
@@ -272,6 +272,34 @@ func TestDeletedAPIService(t *testing.T) {
 		if text := firing["WinnowBurnsBudget"]; strings.Contains(text, `"api"`) != (minute >= begin+15) {
 			t.Errorf("after %d minutes: %q", minute, text)
 		}
+	}
+}
+
+// TestCannotDelete: what stops the leader from deleting Jobs and Pods counts against the objective "able", and nothing else does.
+func TestCannotDelete(t *testing.T) {
+	rule := slices.IndexFunc(readAll(t), func(r rulefmt.Rule) bool { return r.Record == "winnow:cannot_delete:bool" })
+	expr := readAll(t)[rule].Expr
+	for name, c := range map[string]struct {
+		series string
+		want   float64
+	}{
+		"all is well":                {healthy, 0},
+		"nobody leads":               {replaced(`winnow_leading{instance="a"}`, "0x180"), 1},
+		"clocks of the leader":       {replaced(`winnow_tracker_clock_in_doubt{instance="a"}`, "1x180"), 1},
+		"clocks of a standby":        {healthy + minutes(`winnow_tracker_clock_in_doubt{instance="b"}`, "1x180"), 0},
+		"readings of the leader":     {replaced(`winnow_tracker_unconfirmed{instance="a"}`, "1x180"), 1},
+		"readings of a standby":      {healthy + minutes(`winnow_tracker_unconfirmed{instance="b"}`, "1x180"), 0},
+		"the watch of Pods":          {replaced(`winnow_tracker_stale_watch{instance="a",resource="pods"}`, "1x180"), 1},
+		"the watch of Pods, standby": {healthy + minutes(`winnow_tracker_stale_watch{instance="b",resource="pods"}`, "1x180"), 0},
+		"another watch":              {healthy + minutes(`winnow_tracker_stale_watch{instance="a",resource="widgets.example.com"}`, "1x180"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alerts := newAlerts(t, promqltest.LoadedStorage(t, c.series))
+			got, err := alerts.query(t.Context(), expr, time.Unix(0, 0).Add(time.Hour))
+			if err != nil || len(got) != 1 || got[0].F != c.want {
+				t.Errorf("%v, %v, want %v", got, err, c.want)
+			}
+		})
 	}
 }
 
