@@ -256,8 +256,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestDeletedAPIService: during a long outage, Winnow deletes the APIService and tries again every ten minutes. Meanwhile kube-apiserver has
-// no metric of it, and the alert must not end.
+// TestDeletedAPIService: during a long outage, Winnow deletes the APIService and tries again every ten minutes. Meanwhile kube-apiserver
+// has no metric of it, and the alert must not end.
 func TestDeletedAPIService(t *testing.T) {
 	const begin, hour = 5, 60
 	series := replaced(`aggregator_unavailable_apiservice{name="v1alpha1.gc.winnow.dev"}`, "0x4 1x9 "+strings.Repeat("stale _x9 1x1 ", 10))

@@ -259,8 +259,8 @@ func TestNothingToSend(t *testing.T) {
 	})
 }
 
-// TestNoDeletions: a PATCH of a deadline deletes nothing, an object whose DELETE was not answered may have been deleted by somebody else, and
-// Events are too many.
+// TestNoDeletions: a PATCH of a deadline deletes nothing, an object whose DELETE was not answered may have been deleted by somebody else,
+// and Events are too many.
 func TestNoDeletions(t *testing.T) {
 	bubble(t, func(f *fixture) {
 		patched, unanswered := gone("job-00001"), gone("job-00003")
