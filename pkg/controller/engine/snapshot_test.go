@@ -135,6 +135,28 @@ func TestSnapshotOfAPart(t *testing.T) {
 	}
 }
 
+// TestSnapshotOfCounted: running Jobs are copied if any policy may delete their counted Pods.
+func TestSnapshotOfCounted(t *testing.T) {
+	of := func(name string, d gc.DependentsPolicy) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", "30d").For(gc.ResourcePods).Dependents(d))
+	}
+	const once, after = gc.DependentsOnceCounted, gc.DependentsAfterOwnerFinished
+	for name, c := range map[string]struct {
+		stored, before, after gc.DependentsPolicy
+		want                  int
+	}{
+		"in the draft": {after, after, once, 1}, "before it": {after, once, after, 1}, "in another policy": {once, after, after, 1},
+		"nowhere": {after, after, after, 0},
+	} {
+		w := newWorld(t, of("stored", c.stored), of("p", c.before))
+		w.upsert(testbuilders.Job("j").Fact())
+		s := w.Snapshot(gc.PolicyChange{Before: of("p", c.before).Obj(), After: of("p", c.after).Generation(2).Obj()}, 100, w.now)
+		if len(s.Facts) != c.want || s.NeedsRunning(gc.ResourceJobs) != (c.want > 0) || s.NeedsRunning(gc.ResourcePods) {
+			t.Errorf("OnceCounted %s: copied %d Jobs, not %d", name, len(s.Facts), c.want)
+		}
+	}
+}
+
 // TestNeedsInSteps: what a cluster policy needs in many namespaces is found in steps.
 func TestNeedsInSteps(t *testing.T) {
 	w := newWorld(t)

@@ -47,8 +47,8 @@ type lister struct {
 	kinds *kinds.Table
 	// conditions are the match conditions to evaluate.
 	conditions memory.Conditions
-	// running says that objects that have not finished are needed too.
-	running bool
+	// running says of which resources objects that have not finished are needed too.
+	running func(resource string) bool
 	// oneByOne says that the caller may not see all namespaces, so that none of the others is listed.
 	oneByOne bool
 	lock     sync.Mutex
@@ -59,7 +59,7 @@ var errEnough = errors.New("enough objects were looked at")
 
 // list lists all resources concurrently until ctx ends.
 func (f *Forecaster) list(ctx context.Context, a *account, snapshot *trial.Snapshot) *listing {
-	l := &lister{Forecaster: f, kinds: a.kinds, conditions: snapshot.Conditions, running: snapshot.Deadlines || snapshot.Unfinished}
+	l := &lister{Forecaster: f, kinds: a.kinds, conditions: snapshot.Conditions, running: snapshot.NeedsRunning}
 	l.oneByOne = a.review != nil && len(a.review.hidden) > 0
 	var group sync.WaitGroup
 	for resource, namespaces := range snapshot.Missing {
@@ -97,7 +97,7 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 		return err
 	}
 	which := kind.Ended
-	if l.running {
+	if l.running(resource) {
 		which = ""
 	}
 	reading := decode.NewReading(kind, l.conditionsOf)
@@ -132,7 +132,7 @@ func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[strin
 		if err != nil {
 			return err
 		}
-		if kept.Finished || !k.Finishes || l.running {
+		if kept.Finished || !k.Finishes || l.running(k.Resource) {
 			l.kept = append(l.kept, kept)
 		}
 	}

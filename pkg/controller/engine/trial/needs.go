@@ -75,6 +75,7 @@ func (s *Snapshot) needPolicy(change Proposal, pause func(struct{}) bool) (ok bo
 		return false
 	}
 	s.Deadlines, s.Unfinished = deadlinesIn(s.from, s.needs, versions), unfinishedIn(s.from, s.needs, versions)
+	s.Counted = anyPolicy(s.from, s.needs, versions, (*policy.Policy).DeletesCounted)
 	s.Conditions, ok = s.conditionsFor(versions, pause)
 	return ok
 }

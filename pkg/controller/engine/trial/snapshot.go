@@ -31,9 +31,9 @@ import (
 type Snapshot struct {
 	// Engine has the namespaces with their policies and holds, but no objects: the caller adds them.
 	Engine *engine.Engine
-	// Facts has the finished objects, the objects that cannot finish, if Deadlines is set, the running objects that may take a deadline, and
-	// if Unfinished is set, the running objects without a controller. Other objects cannot become due by the change. CronJobs and Quotas are
-	// all CronJobs and quotas of the namespaces.
+	// Facts has the finished objects, the objects that cannot finish, if Deadlines is set, the running objects that may take a deadline, if
+	// Unfinished is set, the running objects without a controller, and if Counted is set, the running Jobs. Other objects cannot become due
+	// by the change, and decide for no object that can. CronJobs and Quotas are all CronJobs and quotas of the namespaces.
 	Facts    []*facts.Compact
 	CronJobs []*lifecycle.CronJob
 	Quotas   []*memory.Quota
@@ -41,6 +41,8 @@ type Snapshot struct {
 	Deadlines bool
 	// Unfinished is set if any policy that may matter deletes objects that run.
 	Unfinished bool
+	// Counted is set if any policy that may matter deletes counted Pods of Jobs that run.
+	Counted bool
 	// Cut says that the original knows more facts than were copied, or that the reading has not ended.
 	Cut bool
 	// Missing are the namespaces where not all objects that the change needs are known, by resource.
@@ -128,7 +130,7 @@ func (s *Snapshot) copyFacts(ns *memory.Namespace, now time.Time, pause func(str
 // its namespace that were copied.
 func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.Time) bool {
 	needed := rec.Finished || !s.from.Table.Finishes(rec.Resource) || s.Deadlines && mayTakeDeadline(rec) ||
-		s.Unfinished && rec.Controller == nil
+		s.Unfinished && rec.Controller == nil || s.Counted && rec.Resource == gc.ResourceJobs
 	if !needed || rec.Deleted() || !s.concerns(rec) || s.leavesOut(rec.NS.Name, rec.Resource) {
 		return true
 	}
@@ -150,6 +152,11 @@ func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.T
 		s.Engine.SetReturned(&k)
 	}
 	return true
+}
+
+// NeedsRunning reports whether the change needs running objects of a resource too.
+func (s *Snapshot) NeedsRunning(resource string) bool {
+	return s.Deadlines || s.Unfinished || s.Counted && resource == gc.ResourceJobs
 }
 
 // copyClearance copies the clearance of a record, unless the engine of the copy finds the same when it settles the record.

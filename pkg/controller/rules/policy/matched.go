@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -75,10 +76,10 @@ func (p *Policy) MatchIDs() []lifecycle.MatchID {
 
 // DeletesUnfinished reports whether a rule deletes objects that can finish and have not.
 func (p *Policy) DeletesUnfinished() bool {
-	for _, r := range p.rules {
-		if r.deletesUnfinished {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.rules, func(r *Rule) bool { return r.deletesUnfinished })
+}
+
+// DeletesCounted reports whether a rule deletes counted Pods of Jobs that run.
+func (p *Policy) DeletesCounted() bool {
+	return slices.ContainsFunc(p.rules, func(r *Rule) bool { return r.onceCounted })
 }
