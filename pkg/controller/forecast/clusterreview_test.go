@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
@@ -316,6 +317,23 @@ func TestClusterReviewWithoutAnswers(t *testing.T) {
 		d.MayList = func(context.Context, string, string) (bool, error) { return false, wrong }
 		if _, err := w.forecaster().Review(t.Context(), d); !errors.Is(err, wrong) {
 			t.Errorf("got %v, want %v", err, wrong)
+		}
+	})
+}
+
+// TestManyQuestions: if the client that asks limits its rate, the answers that there are in time count.
+func TestManyQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := flowcontrol.NewTokenBucketRateLimiter(200, 400)
+		d := clusterDraft(nil, clusterTTL("c", "1h"))
+		d.MayList = func(ctx context.Context, _, _ string) (bool, error) { return true, limit.Wait(ctx) }
+		var all []question
+		for i := range questionsMost {
+			all = append(all, question{fmt.Sprint("ns-", i), gc.ResourceJobs})
+		}
+		answers, err := newReview(d).askSome(t.Context(), questionsTimeout, all)
+		if err != nil || len(answers) < 790 || len(answers) > 810 {
+			t.Errorf("%d answers, %v; want about 400 at once, and 200 a second", len(answers), err)
 		}
 	})
 }

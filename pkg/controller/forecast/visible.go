@@ -114,10 +114,12 @@ func questionsOn(namespace string, resources sets.Set[string]) []question {
 	return out
 }
 
-// askSome is like ask, but leaves out what takes too long.
+// askSome is like ask, but leaves out what takes too long. It sets no deadline: a limit of the rate of questions would refuse those that
+// have to wait beyond it, and that error would come before the deadline.
 func (r *review) askSome(ctx context.Context, timeout time.Duration, all []question) (map[question]bool, error) {
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer time.AfterFunc(timeout, cancel).Stop()
 	answers, err := r.ask(limited, all)
 	if limited.Err() != nil && ctx.Err() == nil {
 		return answers, nil
