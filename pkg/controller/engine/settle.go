@@ -28,9 +28,10 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 		e.endPauses(rec, now)
 	}
 	d = e.ApplyHolds(rec, r, d, now)
-	before, waited := rec.Counted(), policy.KeptByPeople(memory.Reasons[rec.Reason])
+	before, former := rec.Counted(), memory.Reasons[rec.Reason]
 	e.NoteFormerRule(rec, r)
 	rec.SetDecision(r, d)
+	noteWaited(rec, former, d, now)
 	e.Recount(rec, before)
 	e.NoteNotice(rec, r.Policy, d, now)
 	e.NeedRights(rec, r.Policy, d)
@@ -45,13 +46,21 @@ func (e *Engine) apply(rec *memory.Record, r policy.Resolution, d policy.Decisio
 		}
 		rec.DropEmptyExtra()
 	case rec.InFlight() == nil:
-		e.enqueue(rec, r, waited, now)
+		e.enqueue(rec, r)
 	}
 	e.Invalidate(rec.NS)
 }
 
-// enqueue adds a record to the queue of its namespace, or moves it if it is in another place now. waited says that it waited for something.
-func (e *Engine) enqueue(rec *memory.Record, r policy.Resolution, waited bool, now time.Time) {
+// noteWaited notes until when people had a record wait that can be deleted now, or as soon as a window opens. The namespace knows how long
+// its windows were closed.
+func noteWaited(rec *memory.Record, former policy.Reason, d policy.Decision, now time.Time) {
+	if policy.KeptByPeople(former) && !policy.IsWindow(former) && (d.Ready() || policy.IsWindow(d.Reason)) {
+		rec.EnsureExtra().WaitedUntil = now
+	}
+}
+
+// enqueue adds a record to the queue of its namespace, or moves it if it is in another place now.
+func (e *Engine) enqueue(rec *memory.Record, r policy.Resolution) {
 	effective := e.Resolve(rec)
 	since := effective.CandidateSince(r)
 	if rec.Queued() {
@@ -62,9 +71,6 @@ func (e *Engine) enqueue(rec *memory.Record, r policy.Resolution, waited bool, n
 	}
 	rec.EnsureExtra().CandidateSince = since
 	e.Queue.Push(&rec.NS.Queue, rec)
-	if waited {
-		rec.Extra.WaitedUntil = now
-	}
 	e.Effects.Due = true
 }
 

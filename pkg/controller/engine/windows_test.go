@@ -288,3 +288,36 @@ func TestOldestOutsideWindow(t *testing.T) {
 		t.Error("an object waits for a window that is open")
 	}
 }
+
+// TestOldestOutsideWindowAfterAChange: what a change makes due, or an approval lets go, has waited for a window since then, however long ago
+// it finished. A window that opens and closes again does not change that.
+func TestOldestOutsideWindowAfterAChange(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, holdAbove := range map[string]int{"a change": 5, "an approval": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, ttlPolicy("90d", 1))
+			w.Config.HoldAbove = holdAbove
+			w.clusterPolicy(windowsPolicy(1, nights))
+			w.upsert(jobs(60*day, "a")...)
+			w.confirmFresh()
+			w.policy(ttlPolicy("1d", 2))
+			w.confirmFresh()
+			if holdAbove == 0 {
+				hold := w.oneHold("p", 1)
+				w.pass(time.Hour)
+				w.policy(ttlPolicy("1d", 2).Annotated(gc.AnnotationApprovedHold, hold.ID))
+				w.confirmFresh()
+			}
+			w.decided("a", policy.Hold, policy.ReasonOutsideWindow)
+			since, oldest := w.now, time.Time{}
+			for range 3 {
+				if w.read(w.OldestOutsideWindow(&oldest)); !oldest.Equal(since) {
+					t.Errorf("waits since %s, want %s", oldest, since)
+				}
+				w.pass(10 * time.Hour)
+				w.pass(14 * time.Hour)
+				oldest = time.Time{}
+			}
+		})
+	}
+}

@@ -70,7 +70,7 @@ winnow_tracker_holds 1
 # HELP winnow_tracker_objects [ALPHA] Objects that are tracked because a policy can match them or their dependents.
 # TYPE winnow_tracker_objects gauge
 winnow_tracker_objects 9
-# HELP winnow_tracker_oldest_outside_window_seconds [ALPHA] How long the longest-due object that waits for a window has been due; 0 if there is none.
+# HELP winnow_tracker_oldest_outside_window_seconds [ALPHA] The longest time for which an object has waited for a window; 0 if none waits. It counts from when nothing but a window kept the object.
 # TYPE winnow_tracker_oldest_outside_window_seconds gauge
 winnow_tracker_oldest_outside_window_seconds 3600
 # HELP winnow_tracker_oldest_overdue_seconds [ALPHA] How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. If people let it go only later, as by a change of a policy or an approval, it counts since then.

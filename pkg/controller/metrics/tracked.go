@@ -31,7 +31,8 @@ var (
 		"How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. If people let "+
 			"it go only later, as by a change of a policy or an approval, it counts since then.")
 	oldestOutsideWindow = collected("winnow_tracker_oldest_outside_window_seconds",
-		"How long the longest-due object that waits for a window has been due; 0 if there is none.")
+		"The longest time for which an object has waited for a window; 0 if none waits. It counts from when nothing but a window kept the "+
+			"object.")
 	holds = collected("winnow_tracker_holds",
 		"Changes that made many objects due at once and wait for approval, one for each policy and namespace.")
 	paced        = collected("winnow_tracker_paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute.")

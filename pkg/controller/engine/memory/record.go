@@ -115,7 +115,8 @@ type Extra struct {
 	unansweredIn int
 	// ApprovedHold is the ID of the hold under which the object waited until somebody approved it; empty if there was none.
 	ApprovedHold string
-	// WaitedUntil is when the object could be deleted, if people had it wait until then, or made it due by a change; zero otherwise.
+	// WaitedUntil is when the object could be deleted, or only a window kept it, if people had it wait for something else until then, or made
+	// it due by a change; zero otherwise.
 	WaitedUntil time.Time
 	// RemovedInFlight is set if the object was reported as gone while an order was in flight.
 	RemovedInFlight bool
@@ -196,7 +197,7 @@ func (rec *Record) RetryPause(now time.Time) (reason policy.Reason, detail strin
 func (rec *Record) Queued() bool { return rec.NS.Queue.Has(rec) }
 
 // ReadyAt returns when the object that can be deleted became due, or if people let it be deleted only later, when they did: when the window
-// opened, the wait ended, or the change that made it due was assessed.
+// opened, the wait ended, or the change that made it due was assessed. For an object that waits for a window, it is since when it does.
 func (rec *Record) ReadyAt() time.Time {
 	at := rec.At.Time()
 	if opened := rec.NS.Window.Since(); opened.After(at) {
@@ -242,7 +243,7 @@ func (rec *Record) EnsureExtra() *Extra {
 
 // DropEmptyExtra removes the Extra of the record if it is empty.
 func (rec *Record) DropEmptyExtra() {
-	if x := rec.Extra; x != nil && len(x.Previews) == 0 && !rec.Queued() && x.InFlight == nil && x.Accepted == nil &&
+	if x := rec.Extra; x != nil && !(policy.IsWindow(Reasons[rec.Reason]) && !x.WaitedUntil.IsZero()) && len(x.Previews) == 0 && !rec.Queued() && x.InFlight == nil && x.Accepted == nil &&
 		!x.NotFound && x.Unanswered == nil && x.Retry == (deletion.Retry{}) && !x.RemovedInFlight && x.ApprovedHold == "" {
 		rec.Extra = nil
 	}

@@ -22,7 +22,8 @@ type Totals struct {
 	Held       map[string]map[policy.Reason]int
 	// OldestOverdue is the longest time for which an object of Ready has been due; zero if there is none.
 	OldestOverdue time.Duration
-	// OldestOutsideWindow is the longest time for which an object that waits for a window has been due; zero if there is none.
+	// OldestOutsideWindow is the longest time for which an object has been due that waits for a window; zero if there is none. It counts from
+	// when nothing but a window kept the object.
 	OldestOutsideWindow time.Duration
 	// Holds is the number of changes that wait for approval.
 	Holds int
@@ -99,7 +100,7 @@ func (v *View) OldestDue(since *time.Time) memory.Reading {
 	}
 }
 
-// OldestOutsideWindow finds the earliest time since which an object is due that waits for a window; zero if there is none.
+// OldestOutsideWindow finds the earliest time since which an object waits for a window; zero if there is none.
 func (v *View) OldestOutsideWindow(since *time.Time) memory.Reading {
 	return func(pause func(struct{}) bool) {
 		for _, ns := range slices.Collect(maps.Values(v.Namespaces)) {
@@ -108,7 +109,7 @@ func (v *View) OldestOutsideWindow(since *time.Time) memory.Reading {
 			}
 			for i := len(ns.Records) - 1; i >= 0; i = min(i, len(ns.Records)) - 1 { // Later ones take the place of one that is removed.
 				rec := ns.Records[i]
-				if at := rec.At.Time(); policy.IsWindow(memory.Reasons[rec.Reason]) && !at.IsZero() && (since.IsZero() || at.Before(*since)) {
+				if at := rec.ReadyAt(); policy.IsWindow(memory.Reasons[rec.Reason]) && !at.IsZero() && (since.IsZero() || at.Before(*since)) {
 					*since = at
 				}
 				if !v.Proceed(1, pause) {
