@@ -144,7 +144,8 @@ func unfinishedWarning(rule *gc.CleanupRule, path *field.Path) []string {
 
 // ownerWarning is about per: Owner where most objects with a controller are left to it.
 func ownerWarning(rule *gc.CleanupRule, path *field.Path) []string {
-	left := !gc.TriggerOf(rule.After).NeedsFinish() && rule.Dependents != gc.DependentsAfterOwnerFinished
+	withOwner := rule.Dependents == "" || rule.Dependents == gc.DependentsWithOwner
+	left := !gc.TriggerOf(rule.After).NeedsFinish() && withOwner
 	if rule.Capacity.Per != gc.CapacityPerOwner || !left || slices.Contains(rule.Resources, gc.ResourceJobs) {
 		return nil
 	}

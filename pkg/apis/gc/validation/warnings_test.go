@@ -53,6 +53,9 @@ func TestWarnings(t *testing.T) {
 			policy(rule("a", created(), of("configmaps"), limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner}))),
 			[]string{"spec.rules[0].capacity.per: Owner counts almost nothing"},
 		},
+		"counted Pods of each owner after creation": {
+			policy: policy(rule("a", created(), everyPod, onceCounted, limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner}))),
+		},
 		"Jobs of each owner after creation": {
 			policy: policy(rule("a", created(), of(gc.ResourceJobs), limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner}))),
 		},
