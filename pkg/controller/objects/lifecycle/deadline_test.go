@@ -38,7 +38,7 @@ func TestDeadlines(t *testing.T) {
 		"longer than Winnow ever sets": {job("a").Deadline(1 << 40).RecordsDeadline("1099511627776").Fact(), lifecycle.Deadline{Fixed: true}},
 		"zero":                         {job("a").Deadline(0).RecordsDeadline("0").Fact(), lifecycle.Deadline{Fixed: true}},
 		"a Job that has finished":      {job("a").Started(started).Deadline(60).Complete(testbuilders.Now).Fact(), lifecycle.Deadline{}},
-		"a suspended Job": {job("a").Started(started).Suspended().Fact(), lifecycle.Deadline{StartedAt: started}},
+		"a suspended Job":              {job("a").Started(started).Suspended().Fact(), lifecycle.Deadline{StartedAt: started}},
 		"a suspended Job with a deadline by Winnow": {
 			job("a").Started(started).Suspended().Deadline(60).RecordsDeadline("60").Fact(),
 			lifecycle.Deadline{StartedAt: started, Set: time.Minute, Paused: true},
@@ -77,6 +77,9 @@ func TestExceeded(t *testing.T) {
 	ending, err := lifecycle.FromJob(target)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if at, ends := ending.Deadline.End(); ends {
+		t.Errorf("Kubernetes has enforced the deadline, and is to do so at %s again", at)
 	}
 	for name, c := range map[string]struct {
 		fact *lifecycle.Fact
