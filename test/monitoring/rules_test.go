@@ -144,7 +144,7 @@ func TestAlerts(t *testing.T) {
 		},
 		"objects wait for windows for more than a week": {
 			series: healthy + minutes(`winnow_tracker_oldest_outside_window_seconds{instance="a"}`, "600000x20 610000x40 0x120"),
-			from:   21 * time.Minute, after: time.Hour, want: "WinnowWindowBacklog", says: "has been due for 7d",
+			from:   21 * time.Minute, after: time.Hour, want: "WinnowWindowBacklog", says: "has waited for a window for 7d",
 		},
 		"objects wait for a weekly window": {
 			series: healthy + minutes(`winnow_tracker_oldest_outside_window_seconds{instance="a"}`, "604000x180"), after: time.Hour,
