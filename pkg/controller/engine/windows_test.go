@@ -289,8 +289,8 @@ func TestOldestOutsideWindow(t *testing.T) {
 	}
 }
 
-// TestOldestOutsideWindowAfterAChange: what a change makes due, or an approval lets go, has waited for a window since then, however long ago
-// it finished. A window that opens and closes again does not change that.
+// TestOldestOutsideWindowAfterAChange: what a change makes due, or an approval lets go, has waited for a window since then, however long
+// ago it finished. A window that opens and closes again does not change that.
 func TestOldestOutsideWindowAfterAChange(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, holdAbove := range map[string]int{"a change": 5, "an approval": 0} {

@@ -36,9 +36,9 @@ func onceClusterPolicy(ttl string) *gc.ClusterCleanupPolicy {
 
 // countedWorlds are a world in which Winnow knows the Pods and Jobs, and one in which it lists them, since no policy has named them yet.
 func countedWorlds(policies ...metav1.Object) map[string]*world {
-	pods := testbuilders.Policy("pods").Rules(testbuilders.Rule("r", "30d").For(gc.ResourcePods).Labelled("no", "ne")).Obj()
+	covering := testbuilders.Policy("pods").Rules(testbuilders.Rule("r", "30d").For(gc.ResourcePods).Labelled("no", "ne")).Obj()
 	return map[string]*world{
-		"known":  newWorld(ofRunningJob()...).with(slices.Concat(policies, []metav1.Object{pods})...),
+		"known":  newWorld(ofRunningJob()...).with(slices.Concat(policies, []metav1.Object{covering})...),
 		"listed": newWorld(ofRunningJob()...),
 	}
 }
@@ -50,8 +50,10 @@ func TestForecastOfCounted(t *testing.T) {
 			change gc.PolicyChange
 			want   string
 		}{
-			"a warning":        {gc.PolicyChange{After: oncePolicy("1h")}, "1 Pod in team-a is past this TTL and will be deleted now"},
-			"a dry run":        {gc.PolicyChange{After: oncePolicy("1h"), DryRun: true}, "1 Pod in team-a is past this TTL and would be deleted now"},
+			"a warning": {gc.PolicyChange{After: oncePolicy("1h")}, "1 Pod in team-a is past this TTL and will be deleted now"},
+			"a dry run": {
+				gc.PolicyChange{After: oncePolicy("1h"), DryRun: true}, "1 Pod in team-a is past this TTL and would be deleted now",
+			},
 			"a cluster policy": {gc.PolicyChange{After: onceClusterPolicy("0s")}, "2 Pods in team-a are past this TTL and will be deleted now"},
 		} {
 			if got := w.forecaster().Forecast(t.Context(), tc.change).Lines; !slices.Equal(got, []string{tc.want}) {

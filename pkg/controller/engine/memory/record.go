@@ -243,7 +243,11 @@ func (rec *Record) EnsureExtra() *Extra {
 
 // DropEmptyExtra removes the Extra of the record if it is empty.
 func (rec *Record) DropEmptyExtra() {
-	if x := rec.Extra; x != nil && !(policy.IsWindow(Reasons[rec.Reason]) && !x.WaitedUntil.IsZero()) && len(x.Previews) == 0 && !rec.Queued() && x.InFlight == nil && x.Accepted == nil &&
+	x := rec.Extra
+	if x == nil || policy.IsWindow(Reasons[rec.Reason]) && !x.WaitedUntil.IsZero() {
+		return
+	}
+	if len(x.Previews) == 0 && !rec.Queued() && x.InFlight == nil && x.Accepted == nil &&
 		!x.NotFound && x.Unanswered == nil && x.Retry == (deletion.Retry{}) && !x.RemovedInFlight && x.ApprovedHold == "" {
 		rec.Extra = nil
 	}
