@@ -292,20 +292,19 @@ func TestOldestOutsideWindow(t *testing.T) {
 // TestOldestOutsideWindowAfterAChange: what a change makes due, or an approval lets go, has waited for a window since then, however long
 // ago it finished. A window that opens and closes again does not change that.
 func TestOldestOutsideWindowAfterAChange(t *testing.T) {
-	const day = 24 * time.Hour
 	for name, holdAbove := range map[string]int{"a change": 5, "an approval": 0} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ttlPolicy("90d", 1))
 			w.Config.HoldAbove = holdAbove
 			w.clusterPolicy(windowsPolicy(1, nights))
-			w.upsert(jobs(60*day, "a")...)
+			w.upsert(jobs(20*time.Hour, "a")...)
 			w.confirmFresh()
-			w.policy(ttlPolicy("1d", 2))
+			w.policy(ttlPolicy("1h", 2))
 			w.confirmFresh()
 			if holdAbove == 0 {
 				hold := w.oneHold("p", 1)
 				w.pass(time.Hour)
-				w.policy(ttlPolicy("1d", 2).Annotated(gc.AnnotationApprovedHold, hold.ID))
+				w.policy(ttlPolicy("1h", 2).Annotated(gc.AnnotationApprovedHold, hold.ID))
 				w.confirmFresh()
 			}
 			w.decided("a", policy.Hold, policy.ReasonOutsideWindow)
