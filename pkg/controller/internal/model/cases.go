@@ -83,7 +83,7 @@ type object struct {
 	Outcome                 gc.Outcome
 	Created                 string // A day ago if empty.
 	Started                 string // Of an object that runs.
-	Suspended               bool   // Of a Job that ran, and is suspended.
+	Suspended               bool   // Of a Job. It changes no answer: what counts is Started.
 	ActiveDeadlineSeconds   *int64
 	Labels, Annotations     map[string]string
 	TTLSecondsAfterFinished *int64

@@ -241,7 +241,7 @@ func (o *object) finish(f *lifecycle.Fact) {
 
 // limit sets the deadline of an object that runs.
 func (o *object) limit(f *lifecycle.Fact) {
-	if o.Started != "" && !o.Suspended {
+	if o.Started != "" {
 		f.Deadline.StartedAt = must(moments(o.Started))
 	}
 	recorded, ours := o.Annotations[gc.AnnotationActiveDeadline]
