@@ -22,9 +22,11 @@ import (
 type simMarks struct {
 	stored  map[types.NamespacedName]*memory.Marks
 	matches map[*driver]simMatches
-	// matchKnown are the objects that each replica knew when that was found out last.
-	matchKnown map[*driver]sets.Set[types.UID]
-	dates      map[*driver]map[types.UID]simDate
+	// inherited are the times that were stored when each replica started, of objects that it has not known since.
+	inherited map[*driver]simMatches
+	// judged are the resource versions of the objects when their matches were found out last.
+	judged map[*driver]map[types.UID]uint64
+	dates  map[*driver]map[types.UID]simDate
 	// unmatched is when each rule was last seen not to match an object. It is independent of what any replica knows.
 	unmatched map[memory.MatchKey]time.Time
 }

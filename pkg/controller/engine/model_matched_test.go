@@ -21,7 +21,7 @@ import (
 )
 
 // These are the times in TestEngine since when rules with after: Matched match objects. Each replica counts from when it first saw that a
-// rule matches, and for an object that is new to it, from the time that is stored. The World has the times of the leader.
+// rule matches, and for an object that is new to it, from the time that was stored when it started. The World has the times of the leader.
 
 // simMatches are what a replica knows of the rules with after: Matched that match now.
 type simMatches map[memory.MatchKey]memory.MatchMark
@@ -54,7 +54,8 @@ func (e *simulation) matchIDs() (ids map[string]lifecycle.MatchID, clusterWide s
 // it cannot be noted.
 func (e *simulation) match() {
 	if e.matches == nil {
-		e.matches, e.matchKnown = map[*driver]simMatches{}, map[*driver]sets.Set[types.UID]{}
+		e.matches, e.inherited = map[*driver]simMatches{}, map[*driver]simMatches{}
+		e.judged = map[*driver]map[types.UID]uint64{}
 	}
 	ids, clusterWide := e.matchIDs()
 	e.noteUnmatched(ids)
@@ -64,7 +65,8 @@ func (e *simulation) match() {
 		}
 	}
 	maps.DeleteFunc(e.matches, func(t *driver, _ simMatches) bool { return t != e.leader && t != e.follower })
-	maps.DeleteFunc(e.matchKnown, func(t *driver, _ sets.Set[types.UID]) bool { return t != e.leader && t != e.follower })
+	maps.DeleteFunc(e.judged, func(t *driver, _ map[types.UID]uint64) bool { return t != e.leader && t != e.follower })
+	maps.DeleteFunc(e.inherited, func(t *driver, _ simMatches) bool { return t != e.leader && t != e.follower })
 	e.Matched = map[types.UID]map[string]time.Time{}
 	for identity, id := range ids {
 		for _, f := range e.Objects {
@@ -143,14 +145,16 @@ func (e *simulation) leastTTL(ttl *gc.TTL) time.Duration {
 }
 
 func (e *simulation) matchFor(t *driver, ids map[string]lifecycle.MatchID, clusterWide sets.Set[string]) {
-	before, knew := e.matches[t], e.matchKnown[t]
-	after, knows := simMatches{}, sets.New[types.UID]()
+	after, judged := simMatches{}, map[types.UID]uint64{}
+	if e.matches[t] == nil {
+		e.inherited[t] = e.storedMatches()
+	}
 	for _, f := range e.Objects {
 		rec := t.Records.Get(f.UID)
 		if rec == nil {
 			continue
 		}
-		knows.Insert(f.UID)
+		judged[f.UID] = f.ResourceVersion
 		if rec.NS.Removed() { // The policies that applied before still do, and the model does not know them.
 			for _, r := range rec.Matching().Rules {
 				after[memory.MatchKey{UID: f.UID, Rule: r.Rule}] = memory.MatchMark{Since: r.Since, ByChange: r.ByChange}
@@ -162,39 +166,63 @@ func (e *simulation) matchFor(t *driver, ids map[string]lifecycle.MatchID, clust
 		for _, identity := range e.RulesThatMatch(f) {
 			if !protected || !clusterWide.Has(identity) {
 				key := memory.MatchKey{UID: f.UID, Rule: ids[identity]}
-				m := e.matchedBy(before, !knew.Has(f.UID), f, key)
-				if _, matched := before[key]; !matched {
-					r, _ := rec.Matching().Of(key.Rule)
-					m.ByChange = r.ByChange // See TestMatchesByChange.
-				}
-				after[key] = m
+				after[key] = e.matchOf(t, rec, f, key)
 			}
 		}
 	}
-	e.matches[t], e.matchKnown[t] = after, knows
+	e.matches[t], e.judged[t] = after, judged
+	maps.DeleteFunc(e.inherited[t], func(key memory.MatchKey, _ memory.MatchMark) bool { return t.Records.Get(key.UID) != nil })
 }
 
-// matchedBy returns since when a rule that matches an object does for a replica. unknown says that the replica knows nothing of the object
-// but what is stored.
-func (e *simulation) matchedBy(before simMatches, unknown bool, f *lifecycle.Fact, key memory.MatchKey) memory.MatchMark {
-	m := before[key]
-	if at, stored := e.storedMatch(f, key); stored && unknown {
-		return at
+// matchOf returns the match of a rule on an object, which a replica has a record of.
+func (e *simulation) matchOf(t *driver, rec *memory.Record, f *lifecycle.Fact, key memory.MatchKey) memory.MatchMark {
+	m := e.matchedBy(t, f, key)
+	r, _ := rec.Matching().Of(key.Rule)
+	_, matched := e.matches[t][key]
+	switch {
+	case !matched:
+		m.ByChange = r.ByChange // See TestMatchesByChange.
+	case e.budget > 0 && e.judged[t][f.UID] != f.ResourceVersion && r.Since.Equal(e.Now):
+		m.Since = r.Since // The replica has not come to judge the state before, so it starts anew.
 	}
+	return m
+}
+
+// matchedBy returns since when a rule that matches an object does for a replica. What was stored when the replica started counts for the
+// first state of the object that it knows.
+func (e *simulation) matchedBy(t *driver, f *lifecycle.Fact, key memory.MatchKey) memory.MatchMark {
+	if mark, ok := e.inherited[t][key]; ok {
+		return since(mark, f)
+	}
+	m := e.matches[t][key]
 	if m.Since.IsZero() && !e.clockInDoubt {
 		m.Since = e.Now
 	}
 	return m
 }
 
+// storedMatches returns all stored times since when rules match objects.
+func (e *simulation) storedMatches() simMatches {
+	out := simMatches{}
+	for _, m := range e.stored {
+		maps.Copy(out, m.Matched)
+	}
+	return out
+}
+
+// since returns a stored time, or the creation of its object if that is later.
+func since(mark memory.MatchMark, f *lifecycle.Fact) memory.MatchMark {
+	if mark.Since.Before(f.Created) {
+		mark.Since = f.Created
+	}
+	return mark
+}
+
 // storedMatch returns the stored time since when a rule matches an object.
 func (e *simulation) storedMatch(f *lifecycle.Fact, key memory.MatchKey) (memory.MatchMark, bool) {
 	for _, m := range e.stored {
 		if mark, ok := m.Matched[key]; ok {
-			if mark.Since.Before(f.Created) {
-				mark.Since = f.Created
-			}
-			return mark, true
+			return since(mark, f), true
 		}
 	}
 	return memory.MatchMark{}, false
