@@ -35,8 +35,8 @@ func newUnused(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unused [TYPE...]",
 		Short: "Show PersistentVolumeClaims, ServiceAccounts and Services that nothing uses",
-		Long: `Show PersistentVolumeClaims, ServiceAccounts and Services that nothing uses, how large the claims are, and since when no Pod uses them.
-Without a TYPE, show all three.
+		Long: `Show PersistentVolumeClaims, ServiceAccounts and Services that nothing uses, how large the claims are, and since when no Pod uses
+them. Without a TYPE, show all three.
 
 This command only reads, and only what you may list. It deletes nothing. The cluster does not need Winnow.
 

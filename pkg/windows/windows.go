@@ -93,9 +93,9 @@ func ParseDuration(text gc.TTL) (time.Duration, error) {
 // String says when the window opens, and for how long.
 func (w Window) String() string { return w.text }
 
-// next returns when the window opens next after a time; zero if it does not within five years. As long as the offset of the time zone
-// from UTC stays the same, its clocks show each minute once, so the schedule is asked about such periods one by one, as if each were in UTC.
-// By itself, cron goes wrong where clocks skip midnight or a part of an hour. No window opens at a time that the clocks skip, because no
+// next returns when the window opens next after a time; zero if it does not within five years. As long as the offset of the time zone from
+// UTC stays the same, its clocks show each minute once, so the schedule is asked about such periods one by one, as if each were in UTC. By
+// itself, cron goes wrong where clocks skip midnight or a part of an hour. No window opens at a time that the clocks skip, because no
 // period has it, and one opens twice at a time that they repeat, because two periods have it.
 func (w Window) next(after time.Time) time.Time {
 	for from, limit := after.Add(1), after.AddDate(5, 0, 0); from.Before(limit); {

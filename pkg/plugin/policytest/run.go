@@ -153,10 +153,11 @@ func timeText(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 // hint says what the files lack, if a cluster could decide otherwise because it has it; empty if they lack nothing.
 func (l *loaded) hint(o local.Object, reason policy.Reason) (string, error) {
 	u := l.Objects[slices.Index(l.objects, o)]
-	switch reason {
+	switch reason { //nolint:exhaustive // No other reason depends on what files lack.
 	case policy.ReasonLeftToOwner, policy.ReasonOwnerActive:
 		if owner, ok := l.Controller(u); ok && !slices.Contains(l.objects, owner) {
-			return fmt.Sprintf("its owner %s/%s is not in the files, and a cluster that has it may decide otherwise", owner.Resource, owner.Name), nil
+			const text = "its owner %s/%s is not in the files, and a cluster that has it may decide otherwise"
+			return fmt.Sprintf(text, owner.Resource, owner.Name), nil
 		}
 	case policy.ReasonManagedElsewhere:
 		encoded, err := u.MarshalJSON()

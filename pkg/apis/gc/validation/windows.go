@@ -45,8 +45,8 @@ func validateWindows(all []gc.Window, path *field.Path) field.ErrorList {
 // shortWindow is the shortest duration of a window without a warning.
 const shortWindow = 15 * time.Minute
 
-// windowWarnings is about windows that never open, or are too short. Whether a schedule ever fires does not depend on when it is asked, but for
-// the length of centuries.
+// windowWarnings is about windows that never open, or are too short. Whether a schedule ever fires does not depend on when it is asked, but
+// for the length of centuries.
 func windowWarnings(all []gc.Window, path *field.Path) []string {
 	var warnings []string
 	for i := range all {

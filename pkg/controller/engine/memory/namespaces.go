@@ -72,8 +72,8 @@ type Namespace struct {
 	FormerCeilings []*Ceiling
 	// FormerHoldAbove is the strictest limit since the first of changes, so that a change cannot avoid a limit by removing it.
 	FormerHoldAbove policy.HoldAbove
-	// Window says whether deletions may start now. FormerWindows are the windows that applied before the changes, so that a change cannot avoid
-	// windows by removing them.
+	// Window says whether deletions may start now. FormerWindows are the windows that applied before the changes, so that a change cannot
+	// avoid windows by removing them.
 	Window        Window
 	FormerWindows []windows.Set
 	// FirstSeen are the records whose finish is marked.

@@ -31,8 +31,8 @@ func (v *View) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 type Due struct {
 	*facts.Compact
 	Policy types.NamespacedName
-	// Reason is why the object is due, or ReasonHeld if a hold keeps it. Hold is the ID of the hold, Why the cause of the hold, or whose windows
-	// the object waits for.
+	// Reason is why the object is due, or ReasonHeld if a hold keeps it. Hold is the ID of the hold, Why the cause of the hold, or whose
+	// windows the object waits for.
 	Reason    policy.Reason
 	Hold, Why string
 	// Waits says that the object has not what its rule waits for, so that it is not deleted yet.

@@ -44,7 +44,8 @@ type Totals struct {
 	Deadlines Deadlines
 }
 
-// Totals returns the counts over all namespaces, all but OldestOverdue and OldestOutsideWindow. They are kept up to date, so nothing is counted here.
+// Totals returns the counts over all namespaces, all but OldestOverdue and OldestOutsideWindow. They are kept up to date, so nothing is
+// counted here.
 func (v *View) Totals(now time.Time) Totals {
 	out := Totals{
 		Objects: v.Records.Count, Timers: v.Timers.Len(), Candidates: map[string]map[gc.CandidateState]int{},

@@ -65,7 +65,8 @@ var PodTemplates = map[string][]string{
 	"controllerrevisions.apps": {"data", "spec", "template"}, // of StatefulSets and DaemonSets
 }
 
-// reportedTable has the rules of each resource. A rule with a kind says what it is for as well. A test compares it with the types of k8s.io/api.
+// reportedTable has the rules of each resource. A rule with a kind says what it is for as well. A test compares it with the types of
+// k8s.io/api.
 var reportedTable = map[string][]rule{
 	"pods":                     under("spec", reportedPodSpec),
 	"podtemplates":             under("template.spec", reportedPodSpec),

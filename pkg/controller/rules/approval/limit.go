@@ -25,8 +25,8 @@ type Limit struct {
 // reaches. A negative number means no limit.
 type Defaults struct{ Objects, Total int }
 
-// Limits apply in one namespace; see Defaults. Percent limits what share of the candidates of a rule changes may make due, and only a cluster
-// policy can set it.
+// Limits apply in one namespace; see Defaults. Percent limits what share of the candidates of a rule changes may make due, and only a
+// cluster policy can set it.
 type Limits struct{ Objects, Percent, Total Limit }
 
 // LimitsOf returns the limits that cluster policies set for a namespace, or the defaults where none does.
