@@ -41,5 +41,6 @@ func (e *Engine) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) 
 func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) {
 	if changed := e.EndOrder(o, result, now); changed != nil {
 		e.Upsert(facts.Compress(changed), now)
+		e.Touch(e.Records.Get(changed.UID)) // The watch may have been faster.
 	}
 }

@@ -135,7 +135,7 @@ func (disp *Dispatch) Release(o *deletion.Order, now time.Time) {
 	disp.EndOrder(o, deletion.Result{Outcome: deletion.Released, NotSent: true}, now)
 }
 
-// EndOrder records the result of an order, touches its record, and returns the new state of the object; nil if the result has none.
+// EndOrder records the result of an order, and returns the new state of the object; nil if the result has none. Then it touches the record.
 func (disp *Dispatch) EndOrder(o *deletion.Order, result deletion.Result, now time.Time) (changed *lifecycle.Fact) {
 	rec := disp.InFlight[o]
 	if rec == nil {
@@ -168,7 +168,9 @@ func (disp *Dispatch) EndOrder(o *deletion.Order, result deletion.Result, now ti
 	if rec.Removed() {
 		return nil
 	}
-	disp.Touch(rec)
+	if changed == nil { // Otherwise the rules have judged the present state, and the record is touched with the new one.
+		disp.Touch(rec)
+	}
 	return changed
 }
 
