@@ -100,7 +100,7 @@ func (k *Knowledge) MarksToStore(namespace string, now time.Time) (out []*memory
 		return nil, true
 	case !k.marksListed:
 		return nil, false
-	case len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && len(ns.Matching) == 0 && len(ns.Marks) == 0 && !announces(ns):
+	case marksNothing(ns):
 		return nil, true
 	case !marksFinishes(ns) && !marksMatches(ns) && !announces(ns) && !k.usesKnown(ns):
 		return nil, false // This may go on for long.
@@ -115,6 +115,11 @@ func (k *Knowledge) MarksToStore(namespace string, now time.Time) (out []*memory
 		return k.keptNotices(ns, m, w.announced, noticesKnown)
 	})
 	return w.add(ns, changed), usesKnown && finishesKnown && matchesKnown && noticesKnown
+}
+
+// marksNothing reports whether no marks of a namespace are stored, and none must be stored.
+func marksNothing(ns *memory.Namespace) bool {
+	return len(ns.Unused) == 0 && len(ns.FirstSeen) == 0 && len(ns.Matching) == 0 && len(ns.Marks) == 0 && !announces(ns)
 }
 
 // wantedMarks are the marks that must be stored for the objects of a namespace; of the notices, only those that are not stored yet.

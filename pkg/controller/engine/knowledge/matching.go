@@ -154,12 +154,12 @@ func marksMatches(ns *memory.Namespace) bool {
 // even if nothing happens. Objects that are stored come first, so that the others do not take their places.
 func (k *Knowledge) wantedMatches(ns *memory.Namespace, now time.Time) (out map[memory.MatchKey]memory.MatchMark, known bool) {
 	out, known = map[memory.MatchKey]memory.MatchMark{}, true
-	allListed := k.allListed(ns) && k.policiesKnown() && !k.Unsettled(ns)
+	complete := k.matchesComplete(ns)
 	add := func(uid types.UID, rule lifecycle.MatchID) {
 		if len(out) >= maxMatchMarks {
 			return
 		}
-		mark, young := k.matchMark(ns, uid, rule, now, allListed)
+		mark, young := k.matchMark(ns, uid, rule, now, complete)
 		if known = known && !young; !young && !mark.Since.IsZero() {
 			out[memory.MatchKey{UID: uid, Rule: rule}] = mark
 		}
@@ -182,10 +182,15 @@ func (k *Knowledge) wantedMatches(ns *memory.Namespace, now time.Time) (out map[
 	return out, known
 }
 
+// matchesComplete reports whether it is known which objects of a namespace match now, so that an object without a record is gone.
+func (k *Knowledge) matchesComplete(ns *memory.Namespace) bool {
+	return k.allListed(ns) && k.policiesKnown() && !k.Unsettled(ns)
+}
+
 // matchMark returns the mark to store for a rule and an object; zero if there must be none. young says that the match must last longer
-// first.
+// first. complete is what matchesComplete returns.
 func (k *Knowledge) matchMark(
-	ns *memory.Namespace, uid types.UID, rule lifecycle.MatchID, now time.Time, allListed bool,
+	ns *memory.Namespace, uid types.UID, rule lifecycle.MatchID, now time.Time, complete bool,
 ) (mark memory.MatchMark, young bool) {
 	rec := k.Records.Get(uid)
 	here := rec != nil && rec.NS == ns
@@ -195,7 +200,7 @@ func (k *Knowledge) matchMark(
 		}
 	}
 	period, applies := ns.MatchIDs[rule]
-	if mayMatch := applies && period == 0 || !applies && !k.policiesKnown(); !mayMatch || !here && allListed {
+	if mayMatch := applies && period == 0 || !applies && !k.policiesKnown(); !mayMatch || !here && complete {
 		return memory.MatchMark{}, false
 	}
 	return ns.Inherited[uid][rule], false
