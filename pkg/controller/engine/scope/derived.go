@@ -40,16 +40,8 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 		s.Effects.Due = true
 	}
 	d.Windows = policy.WindowsOf(selecting)
-	formerCeilings := sets.New(ns.Ceilings...)
-	if len(ns.Changes) > 0 {
-		formerCeilings.Insert(ns.FormerCeilings...)
-	}
 	s.UnmarkPending(ns) // Under the former ceilings.
-	ns.FormerCeilings, ns.FormerHoldAbove = formerCeilings.UnsortedList(), ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
-	if len(ns.Changes) == 0 {
-		ns.FormerWindows = nil
-	}
-	ns.AddFormerWindows()
+	noteFormer(ns)
 	for rule := range d.MatchIDs {
 		d.MatchIDs[rule] = s.PeriodOf(ns, rule)
 	}
@@ -62,6 +54,19 @@ func (s *Scope) UpdateDerived(ns *memory.Namespace, now time.Time) {
 	s.UpdateTracking(ns, formerUnused, now)
 	s.updateConditions(ns, &d)
 	s.UpdateCoverage(ns, resources)
+}
+
+// noteFormer notes the present guardrails of a namespace as former ones, before others replace them. Those of before stay as long as there
+// are changes to assess.
+func noteFormer(ns *memory.Namespace) {
+	ceilings := sets.New(ns.Ceilings...)
+	if len(ns.Changes) > 0 {
+		ceilings.Insert(ns.FormerCeilings...)
+	} else {
+		ns.FormerWindows = nil
+	}
+	ns.FormerCeilings, ns.FormerHoldAbove = ceilings.UnsortedList(), ns.Bounds.HoldAbove.Stricter(ns.FormerHoldAbove)
+	ns.AddFormerWindows()
 }
 
 // addGuardrails adds the ceilings and suspendAll of a cluster policy.
