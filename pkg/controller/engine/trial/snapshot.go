@@ -129,9 +129,7 @@ func (s *Snapshot) copyFacts(ns *memory.Namespace, now time.Time, pause func(str
 // copyFact copies the fact of an object, unless the object is being deleted, and reports whether more may be copied. holds are the holds of
 // its namespace that were copied.
 func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.Time) bool {
-	needed := rec.Finished || !s.from.Table.Finishes(rec.Resource) || s.Deadlines && mayTakeDeadline(rec) ||
-		s.Unfinished && rec.Controller == nil || s.Counted && rec.Resource == gc.ResourceJobs
-	if !needed || rec.Deleted() || !s.concerns(rec) || s.leavesOut(rec.NS.Name, rec.Resource) {
+	if !s.mayMatter(rec) || rec.Deleted() || !s.concerns(rec) || s.leavesOut(rec.NS.Name, rec.Resource) {
 		return true
 	}
 	if len(s.Facts) >= s.maxFacts {
@@ -152,6 +150,12 @@ func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.T
 		s.Engine.SetReturned(&k)
 	}
 	return true
+}
+
+// mayMatter reports whether an object can become due by the change, or decide for one that can; see Facts.
+func (s *Snapshot) mayMatter(rec *memory.Record) bool {
+	return rec.Finished || !s.from.Table.Finishes(rec.Resource) || s.Deadlines && mayTakeDeadline(rec) ||
+		s.Unfinished && rec.Controller == nil || s.Counted && rec.Resource == gc.ResourceJobs
 }
 
 // NeedsRunning reports whether the change needs running objects of a resource too.
