@@ -51,8 +51,13 @@ func Compress(f *lifecycle.Fact) *Compact {
 // isRare reports whether a fact has any field for which Compact has none.
 func isRare(f *lifecycle.Fact) bool {
 	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
-	rare := f.Terminating || f.Uncounted || f.Doubt != "" || f.FirstSeen != nil || f.Failed != "" || f.Contradictory
-	return annotated || rare || f.Deadline.Set != 0 || f.Exceeded != nil || len(f.Needs) > 0
+	rare := f.Terminating || f.Uncounted || f.Contradictory || f.Deadline.Set != 0 || f.Exceeded != nil || len(f.Needs) > 0
+	return annotated || rare || isDoubtful(f)
+}
+
+// isDoubtful reports whether it is not known, or was not before WithFirstSeen, whether or when an object finished.
+func isDoubtful(f *lifecycle.Fact) bool {
+	return f.Doubt != "" || f.FirstSeen != nil || f.Failed != ""
 }
 
 // seconds returns a time as seconds since 1970, and whether they represent it exactly.
