@@ -66,14 +66,8 @@ func (r rule) fields() [][]string {
 
 // find adds what a rule finds.
 func find(o *reading, r rule) error {
-	if r.unless != nil {
-		applies := true
-		if err := r.unless.walk(o.object, func(map[string]any, any) error { applies = false; return nil }); err != nil {
-			return err
-		}
-		if !applies {
-			return nil
-		}
+	if applies, err := r.appliesTo(o.object); err != nil || !applies {
+		return err
 	}
 	return r.path.walk(o.object, func(parent map[string]any, value any) error {
 		switch r.how {
@@ -98,6 +92,16 @@ func find(o *reading, r rule) error {
 		}
 		return nil
 	})
+}
+
+// appliesTo reports whether a rule applies to an object; see rule.unless.
+func (r rule) appliesTo(object map[string]any) (applies bool, err error) {
+	if r.unless == nil {
+		return true, nil
+	}
+	applies = true
+	err = r.unless.walk(object, func(map[string]any, any) error { applies = false; return nil })
+	return applies, err
 }
 
 // claimTemplate adds what the names of the claims of a StatefulSet have before their numbers.
