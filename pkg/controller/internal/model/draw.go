@@ -130,13 +130,18 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	case DrawnCronWorkflows:
 		drawNeeds(t, f)
 	}
+	drawNativeTTL(t, f)
+	drawTimes(t, f, now)
+	drawMarks(t, f)
+	return f
+}
+
+// drawNativeTTL draws the TTL of a Job or Workflow in its own spec, most often none.
+func drawNativeTTL(t *rapid.T, f *lifecycle.Fact) {
 	if (f.Resource == gc.ResourceJobs || f.Resource == DrawnWorkflows) && rarely(t, 6) {
 		ttl := pick(t, time.Minute, 0, 10*time.Minute, time.Hour)
 		f.NativeTTL = &ttl
 	}
-	drawTimes(t, f, now)
-	drawMarks(t, f)
-	return f
 }
 
 // drawTimes draws the annotations that say how long an object is kept.

@@ -93,22 +93,27 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 		r.NoticeDelivery = pick(t, "", "", gc.NoticeDeliveryBestEffort, gc.NoticeDeliveryRequired)
 	}
 	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
-		r.After, r.Outcome, r.Unfinished = pick(t, gc.AfterCreated, gc.AfterMatched), "", pick(t, "", gc.UnfinishedDelete, gc.UnfinishedHold)
-		if r.TTL = new(pick(t, drawnTTLs...)); rarely(t, 2) {
-			r.Capacity = drawCapacity(t)
-		}
-		if r.Capacity != nil && rarely(t, 2) {
-			r.TTL = nil
-		}
-		if slices.Equal(r.Resources, []string{DrawnConfigMaps}) || rarely(t, 40) { // Others cannot be unused, so the policy cannot be read.
-			if r.After = pick(t, gc.AfterUnused, gc.AfterCreated, gc.AfterMatched); r.After == gc.AfterUnused && !rarely(t, 40) {
-				r.Unfinished = "" // Otherwise the policy cannot be read.
-			}
-		}
-		return r
+		drawTrigger(t, &r)
+	} else {
+		drawLimits(t, &r)
 	}
-	drawLimits(t, &r)
 	return r
+}
+
+// drawTrigger makes a rule one that does not wait until objects finish, and draws its limits.
+func drawTrigger(t *rapid.T, r *gc.CleanupRule) {
+	r.After, r.Outcome, r.Unfinished = pick(t, gc.AfterCreated, gc.AfterMatched), "", pick(t, "", gc.UnfinishedDelete, gc.UnfinishedHold)
+	if r.TTL = new(pick(t, drawnTTLs...)); rarely(t, 2) {
+		r.Capacity = drawCapacity(t)
+	}
+	if r.Capacity != nil && rarely(t, 2) {
+		r.TTL = nil
+	}
+	if slices.Equal(r.Resources, []string{DrawnConfigMaps}) || rarely(t, 40) { // Others cannot be unused, so the policy cannot be read.
+		if r.After = pick(t, gc.AfterUnused, gc.AfterCreated, gc.AfterMatched); r.After == gc.AfterUnused && !rarely(t, 40) {
+			r.Unfinished = "" // Otherwise the policy cannot be read.
+		}
+	}
 }
 
 // drawConditions draws the match conditions of a rule.
@@ -204,13 +209,7 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 		g.AllowNever = pick(t, nil, new(true), new(false))
 	}
 	if rarely(t, 3) {
-		g.HoldAbove = &gc.HoldAbove{Objects: new(pick(t, drawnCounts...))}
-		if rapid.Bool().Draw(t, "total") {
-			g.HoldAbove.Total = new(pick(t, drawnTotals...))
-		}
-		if rapid.Bool().Draw(t, "percent") {
-			*g.HoldAbove = gc.HoldAbove{Objects: new(int64(100)), Percent: new(pick[int64](t, 10, 1, 50, 100)), Total: new(int64(100))}
-		}
+		g.HoldAbove = drawHoldAbove(t)
 	}
 	if rarely(t, 4) {
 		g.Windows = drawWindows(t)
@@ -232,6 +231,18 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 		g.Ceilings = []gc.Ceiling{{Resources: []string{DrawnWorkflows}, MaxObjects: ceiling()}}
 	}
 	return g
+}
+
+// drawHoldAbove draws which changes are held: those that make too many objects due, or too great a part of them.
+func drawHoldAbove(t *rapid.T) *gc.HoldAbove {
+	h := &gc.HoldAbove{Objects: new(pick(t, drawnCounts...))}
+	if rapid.Bool().Draw(t, "total") {
+		h.Total = new(pick(t, drawnTotals...))
+	}
+	if rapid.Bool().Draw(t, "percent") {
+		*h = gc.HoldAbove{Objects: new(int64(100)), Percent: new(pick[int64](t, 10, 1, 50, 100)), Total: new(int64(100))}
+	}
+	return h
 }
 
 // drawWindows draws windows that open or close within hours of CaseNow, which is a Sunday at noon in UTC, rarely ones that cannot be read.

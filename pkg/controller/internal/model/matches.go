@@ -118,19 +118,7 @@ func (p policy) matchesOn(f *lifecycle.Fact, previewed PolicyRef) []match {
 			continue
 		}
 		if meets, failed := meetsConditions(r, f); meets || failed {
-			return []match{{
-				policy: p.ref, rule: r.Name, annotations: p.spec.AnnotationTTL, ttl: r.TTL, capacity: r.Capacity,
-				deadline: r.ActiveDeadline,
-				failed:   failed,
-				after:    r.After, identity: p.identityOf(r), deletesUnfinished: r.Unfinished == gc.UnfinishedDelete,
-				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished && r.Dependents != gc.DependentsOnceCounted,
-				onceCounted:    r.Dependents == gc.DependentsOnceCounted,
-				deletesApplied: r.ManagedElsewhere == gc.ManagedElsewhereDelete,
-				propagation:    orBackground(r.PropagationPolicy),
-				waitFor:        waitFor(r, f),
-				notice:         r.Notice,
-				noticeDelivery: r.NoticeDelivery,
-			}}
+			return []match{p.matchOf(r, f, failed)}
 		}
 	}
 	hasDefaults := p.spec.TTLAfterFinished != nil || p.spec.Capacity != nil || p.spec.ActiveDeadline != nil
@@ -141,6 +129,23 @@ func (p policy) matchesOn(f *lifecycle.Fact, previewed PolicyRef) []match {
 		policy: p.ref, rule: gc.DefaultRuleName, annotations: p.spec.AnnotationTTL, ttl: p.spec.TTLAfterFinished, capacity: p.spec.Capacity,
 		deadline: p.spec.ActiveDeadline, withOwner: true, propagation: metav1.DeletePropagationBackground,
 	}}
+}
+
+// matchOf returns the match of a rule on an object. failed is as in match.
+func (p policy) matchOf(r gc.CleanupRule, f *lifecycle.Fact, failed bool) match {
+	return match{
+		policy: p.ref, rule: r.Name, annotations: p.spec.AnnotationTTL, ttl: r.TTL, capacity: r.Capacity,
+		deadline: r.ActiveDeadline,
+		failed:   failed,
+		after:    r.After, identity: p.identityOf(r), deletesUnfinished: r.Unfinished == gc.UnfinishedDelete,
+		withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished && r.Dependents != gc.DependentsOnceCounted,
+		onceCounted:    r.Dependents == gc.DependentsOnceCounted,
+		deletesApplied: r.ManagedElsewhere == gc.ManagedElsewhereDelete,
+		propagation:    orBackground(r.PropagationPolicy),
+		waitFor:        waitFor(r, f),
+		notice:         r.Notice,
+		noticeDelivery: r.NoticeDelivery,
+	}
 }
 
 func orBackground(p metav1.DeletionPropagation) metav1.DeletionPropagation {
@@ -232,8 +237,8 @@ func countsFromUse(matches []match) bool { return countsFrom(matches) == gc.Afte
 // runs reports whether an object can finish and has not, and is kept for that.
 func (c *recomputation) runs(f *lifecycle.Fact) bool {
 	matches := c.matches[f.UID]
-	taken := len(matches) > 0 && all(matches, func(v match) bool { return v.deletesUnfinished })
-	return f.Finishes && !f.Finished && !(taken && f.Controller == nil)
+	deleted := len(matches) > 0 && all(matches, func(v match) bool { return v.deletesUnfinished })
+	return f.Finishes && !f.Finished && (!deleted || f.Controller != nil)
 }
 
 // sinceWhen is the time from which durations count that do not belong to one rule: the last time that any match counts from.

@@ -97,10 +97,14 @@ func (w *World) counted(f *lifecycle.Fact) bool {
 	}
 	return slices.ContainsFunc(w.Objects, func(of *lifecycle.Fact) bool {
 		known := of.Resource == gc.ResourceJobs && of.UID == f.Controller.UID && of.Namespace == f.Namespace
-		rereads := of.Rereads == lifecycle.RereadFailed && f.Outcome == gc.OutcomeFailed ||
-			of.Rereads == lifecycle.RereadByOwner || of.Rereads == lifecycle.RereadByManager
-		return known && w.ownerOf(f) != doubtful && !of.Terminating && !rereads
+		return known && w.ownerOf(f) != doubtful && !of.Terminating && !rereads(of, f)
 	})
+}
+
+// rereads reports whether anybody may read a counted Pod of a Job again while the Job runs.
+func rereads(job, pod *lifecycle.Fact) bool {
+	return job.Rereads == lifecycle.RereadFailed && pod.Outcome == gc.OutcomeFailed ||
+		job.Rereads == lifecycle.RereadByOwner || job.Rereads == lifecycle.RereadByManager
 }
 
 // released reports whether an owner does not matter, because all matches delete Pods once they are counted.

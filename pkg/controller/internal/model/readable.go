@@ -37,17 +37,22 @@ func readableRule(r gc.CleanupRule) bool {
 }
 
 func readableAfter(r gc.CleanupRule) bool {
-	if r.After == gc.AfterUnused && !all(r.Resources, func(resource string) bool { return oneOf(resource, "configmaps", "secrets") }) {
-		return false
+	switch r.After {
+	case "", gc.AfterFinished:
+		return r.Unfinished == "" && all(r.Resources, finishes)
+	case gc.AfterCreated:
+		return readableEarly(r) && oneOf(r.Unfinished, "", gc.UnfinishedHold, gc.UnfinishedDelete)
+	case gc.AfterMatched:
+		return readableEarly(r) && oneOf(r.Unfinished, "", gc.UnfinishedHold, gc.UnfinishedDelete) && all(r.Resources, finishes)
+	case gc.AfterUnused:
+		return readableEarly(r) && r.Unfinished == "" && all(r.Resources, canBeUnused)
 	}
-	if r.Unfinished != "" && !(oneOf(r.Unfinished, gc.UnfinishedHold, gc.UnfinishedDelete) && oneOf(r.After, gc.AfterCreated, gc.AfterMatched)) ||
-		r.After == gc.AfterMatched && !all(r.Resources, finishes) {
-		return false
-	}
-	if oneOf(r.After, gc.AfterCreated, gc.AfterMatched, gc.AfterUnused) {
-		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selectsSome(r) && r.Outcome == "" && r.ActiveDeadline == nil
-	}
-	return oneOf(r.After, "", gc.AfterFinished) && all(r.Resources, finishes)
+	return false
+}
+
+// readableEarly is for rules that do not wait until objects finish.
+func readableEarly(r gc.CleanupRule) bool {
+	return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selectsSome(r) && r.Outcome == "" && r.ActiveDeadline == nil
 }
 
 func selectsSome(r gc.CleanupRule) bool {
@@ -82,16 +87,22 @@ func readableCapacity(c *gc.Capacity) bool {
 func readableGuardrails(g *gc.Guardrails) bool {
 	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) && readableNotice(g.MinNotice) &&
 		readableNumber(g.MaxDeletionsPerMinute, 1, gc.MaxNumber) &&
-		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber) &&
-			readableNumber(g.HoldAbove.Percent, 1, 100)) &&
-		all(g.Windows, func(w gc.Window) bool {
-			return len(strings.Fields(w.Schedule)) == 5 && readableDeadline(&w.Duration) && duration(w.Duration) >= gc.MinWindow &&
-				duration(w.Duration) <= gc.MaxWindow
-		}) &&
-		all(g.Ceilings, func(c gc.Ceiling) bool {
-			return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource) &&
-				all(c.Resources, finishes)
-		})
+		readableHoldAbove(g.HoldAbove) && all(g.Windows, readableWindow) && all(g.Ceilings, readableCeiling)
+}
+
+func readableHoldAbove(h *gc.HoldAbove) bool {
+	return h == nil || readableNumber(h.Objects, 0, gc.MaxNumber) && readableNumber(h.Total, 0, gc.MaxNumber) &&
+		readableNumber(h.Percent, 1, 100)
+}
+
+func readableWindow(w gc.Window) bool {
+	return len(strings.Fields(w.Schedule)) == 5 && readableDeadline(&w.Duration) && duration(w.Duration) >= gc.MinWindow &&
+		duration(w.Duration) <= gc.MaxWindow
+}
+
+func readableCeiling(c gc.Ceiling) bool {
+	return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource) &&
+		all(c.Resources, finishes)
 }
 
 func readableNumber(n *int64, least, most int64) bool { return n == nil || *n >= least && *n <= most }
@@ -125,6 +136,8 @@ func readableSelector(s *metav1.LabelSelector) bool {
 func readableResource(r string) bool { return gc.ResourceRefusal(r) == "" }
 
 func finishes(r string) bool { return r != "events" }
+
+func canBeUnused(r string) bool { return oneOf(r, "configmaps", "secrets") }
 
 func oneOf[T comparable](value T, known ...T) bool { return slices.Contains(known, value) }
 
