@@ -99,8 +99,8 @@ func (b *Bounds) applyMaxTTL(a answer, finished time.Time) answer {
 	return a
 }
 
-// applyMinTTL raises an answer to minTTL. Without one, an answer may be earlier than what durations count from: the TTL of the object itself
-// counts from its end, whatever the rules count from.
+// applyMinTTL raises an answer to minTTL. Without one, an answer may be earlier than what durations count from: the TTL of the object
+// itself counts from its end, whatever the rules count from.
 func (b *Bounds) applyMinTTL(a answer, since time.Time) answer {
 	if earliest := since.Add(b.minTTL); b.minTTL > 0 && !a.never && a.at.Before(earliest) {
 		a.at = earliest
