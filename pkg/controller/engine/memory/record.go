@@ -247,10 +247,14 @@ func (rec *Record) DropEmptyExtra() {
 	if x == nil || policy.IsWindow(Reasons[rec.Reason]) && !x.WaitedUntil.IsZero() {
 		return
 	}
-	if len(x.Previews) == 0 && !rec.Queued() && x.InFlight == nil && x.Accepted == nil &&
-		!x.NotFound && x.Unanswered == nil && x.Retry == (deletion.Retry{}) && !x.RemovedInFlight && x.ApprovedHold == "" {
+	if len(x.Previews) == 0 && !rec.Queued() && !x.ordered() && x.ApprovedHold == "" {
 		rec.Extra = nil
 	}
+}
+
+// ordered reports whether the record must remember an order to delete its object.
+func (x *Extra) ordered() bool {
+	return x.InFlight != nil || x.Accepted != nil || x.NotFound || x.Unanswered != nil || x.Retry != (deletion.Retry{}) || x.RemovedInFlight
 }
 
 // Memberships returns the pools and ceilings that count the object.
