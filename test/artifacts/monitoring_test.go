@@ -75,7 +75,8 @@ func TestMonitoring(t *testing.T) {
 	if out, err := programs.GoCommand(t.Context(), "build", "-C", "../monitoring", "-o", checker, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building test/monitoring: %v\n%s", err, out)
 	}
-	server, err := winnow.Start(t.Context(), shared, winnow.Options{Replicas: 2})
+	// Only a Winnow that registers itself says whether kube-apiserver reaches it.
+	server, err := winnow.Start(t.Context(), shared, winnow.Options{Replicas: 2, Register: true})
 	if err != nil {
 		t.Fatal(err)
 	}
