@@ -54,10 +54,14 @@ func TestNothingGoesThatMustStay(t *testing.T) {
 // ended the wait.
 func (w *World) mustWait(f *lifecycle.Fact) bool {
 	c := w.recomputation(PolicyRef{})
+	since := c.sinceWhen(f)
+	if f.NativeTTL != nil && f.FinishedAt.Before(since) {
+		since = f.FinishedAt // The TTL of the object counts from its end, also if the rule began to match later.
+	}
 	return slices.ContainsFunc(c.matches[f.UID], func(v match) bool {
 		return v.waitFor != nil && (v.waitFor.OnTimeout != gc.WaitTimeoutDelete ||
 			v.ttl == nil && f.TTL == nil && f.KeepUntil == nil && f.NativeTTL == nil && len(w.ClusterPolicies) == 0 ||
-			c.sinceWhen(f).Add(duration(*v.waitFor.AtMost)).After(c.Now))
+			since.Add(duration(*v.waitFor.AtMost)).After(c.Now))
 	})
 }
 
