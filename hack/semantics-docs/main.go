@@ -37,8 +37,6 @@ The column "what happens" begins with one of these words:
 | **Wait** | it is a candidate, and becomes due at a known time |
 | **Hold** | it is due, but something prevents its deletion |
 | **Delete** | it is due |
-| **SetDeadline** | no candidate, because it runs; Winnow sets, changes or removes its deadline |
-| **HoldDeadline** | the same, but something prevents it |
 | **SetDeadline** | it runs, so it is no candidate; Winnow sets, changes or removes its deadline |
 | **HoldDeadline** | the same, but something prevents that |
 | **Await** | it is being deleted and not yet gone |

@@ -9,7 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type CleanupPolicyStatus struct {
 	// ObservedGeneration is the last generation of the spec for which it is known whether it must wait for approval.
 	ObservedGeneration int64
-	// Conditions are Ready, Suspended and Throttled.
+	// Conditions are Ready, Suspended, Established and Throttled.
 	Conditions []metav1.Condition
 	// Candidates is the number of objects that this policy decides for, including held ones.
 	Candidates int64

@@ -1140,7 +1140,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, Suspended and Throttled. Ready is False while somebody must act; its reason and message say why and what to do. Suspended is True while suspend or suspendAll stops the policy. Throttled is True while due objects wait because of maxDeletionsPerMinute.",
+							Description: "conditions are Ready, Suspended, Established and Throttled. Ready is False while somebody must act; its reason and message say why and what to do. Suspended is True while suspend or suspendAll stops the policy. Established is False while the cluster does not serve a resource that the policy names. Throttled is True while due objects wait because of maxDeletionsPerMinute.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1758,7 +1758,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttl is how long to keep the object after it finishes: a duration such as \"7d\" or \"1h30m\", \"0s\" to delete immediately, or \"never\". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first applies.",
+							Description: "ttl is how long to keep the object after it finishes: a duration such as \"7d\" or \"1h30m\", \"0s\" to delete immediately, or \"never\". If unset, there is no time limit. A rule needs at least one of ttl, capacity and activeDeadline. Whichever limit is reached first applies.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",

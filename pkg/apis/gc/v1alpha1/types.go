@@ -497,8 +497,8 @@ type CleanupRule struct {
 	// +k8s:optional
 	Outcome Outcome `json:"outcome,omitempty"`
 	// ttl is how long to keep the object after it finishes: a duration such as "7d" or "1h30m", "0s" to delete immediately,
-	// or "never". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first
-	// applies.
+	// or "never". If unset, there is no time limit. A rule needs at least one of ttl, capacity and activeDeadline. Whichever
+	// limit is reached first applies.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -764,9 +764,10 @@ type CleanupPolicyStatus struct {
 	// +optional
 	// +k8s:optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready, Suspended and Throttled. Ready is False while somebody must act; its reason and message say why
-	// and what to do. Suspended is True while suspend or suspendAll stops the policy. Throttled is True while due objects
-	// wait because of maxDeletionsPerMinute.
+	// conditions are Ready, Suspended, Established and Throttled. Ready is False while somebody must act; its reason and message
+	// say why and what to do. Suspended is True while suspend or suspendAll stops the policy. Established is False while the
+	// cluster does not serve a resource that the policy names. Throttled is True while due objects wait because of
+	// maxDeletionsPerMinute.
 	// +optional
 	// +k8s:optional
 	// +listType=map

@@ -17,9 +17,10 @@ import (
 type CleanupPolicyStatusApplyConfiguration struct {
 	// observedGeneration is the last generation of the spec for which Winnow knows whether it must wait for approval.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready, Suspended and Throttled. Ready is False while somebody must act; its reason and message say why
-	// and what to do. Suspended is True while suspend or suspendAll stops the policy. Throttled is True while due objects
-	// wait because of maxDeletionsPerMinute.
+	// conditions are Ready, Suspended, Established and Throttled. Ready is False while somebody must act; its reason and message
+	// say why and what to do. Suspended is True while suspend or suspendAll stops the policy. Established is False while the
+	// cluster does not serve a resource that the policy names. Throttled is True while due objects wait because of
+	// maxDeletionsPerMinute.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// candidates is the number of objects that this policy decides for, including held ones.
 	Candidates *int64 `json:"candidates,omitempty"`

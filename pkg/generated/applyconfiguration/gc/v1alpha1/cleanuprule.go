@@ -44,8 +44,8 @@ type CleanupRuleApplyConfiguration struct {
 	// has a lifecycle have one. If unset, both match. A running object matches a rule with either outcome.
 	Outcome *gcv1alpha1.Outcome `json:"outcome,omitempty"`
 	// ttl is how long to keep the object after it finishes: a duration such as "7d" or "1h30m", "0s" to delete immediately,
-	// or "never". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first
-	// applies.
+	// or "never". If unset, there is no time limit. A rule needs at least one of ttl, capacity and activeDeadline. Whichever
+	// limit is reached first applies.
 	TTL *gcv1alpha1.TTL `json:"ttl,omitempty"`
 	// capacity limits the number of objects that this rule decides for. Each resource counts separately. Objects that can
 	// finish and have not do not count.
