@@ -286,7 +286,7 @@ func without(path string, in map[string]any, key string, everything any, keep fu
 var opposites = map[string]map[string]string{
 	"mode":             {"Enforce": "Preview", "Preview": "Enforce"},
 	"outcome":          {"Failed": "Succeeded", "Succeeded": "Failed"},
-	"after":            {"Created": "Finished", "Unused": "Created"},
+	"after":            {"Created": "Finished", "Matched": "Created", "Unused": "Created"},
 	"noticeDelivery":   {"Required": "BestEffort"},
 	"dependents":       {"AfterOwnerFinished": "WithOwner", "OnceCounted": "AfterOwnerFinished", "Independent": "LeaveToOwner"},
 	"annotationTTL":    {"ExtendOnly": "Any", "Any": "ExtendOnly", "Ignore": "ExtendOnly"},
