@@ -6,6 +6,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
@@ -130,8 +131,19 @@ func (e *Effective) tooShortText(matches []Match) string {
 	if least.never {
 		keeps = "never deletes this object, and an annotation cannot change that"
 	}
-	return fmt.Sprintf("%s has no effect: %s %s (annotationTTL: %s). Set a longer time, or set annotationTTL of the policy to %s.",
-		e.quoteTTL(), longest.title(), keeps, gc.AnnotationExtendOnly, gc.AnnotationAny)
+	return fmt.Sprintf("%s has no effect: %s %s (annotationTTL: %s). Set a longer time, or set annotationTTL of %s to %s.",
+		e.quoteTTL(), longest.title(), keeps, gc.AnnotationExtendOnly, extendOnly(matches), gc.AnnotationAny)
+}
+
+// extendOnly names the policies whose annotations can only extend, which need not be the one that keeps the object the longest.
+func extendOnly(matches []Match) string {
+	var titles []string
+	for i := range matches {
+		if p := matches[i].Policy; p.annotationTTL == gc.AnnotationExtendOnly {
+			titles = append(titles, p.title())
+		}
+	}
+	return strings.Join(titles, " and ")
 }
 
 // shortens reports whether the annotated TTL is shorter than t, and can only extend it.

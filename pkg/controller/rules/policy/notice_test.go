@@ -73,7 +73,7 @@ func TestNotices(t *testing.T) {
 			want: invalid + noRead + `keep-until: "tomorrow" is not a time like "2026-01-02T15:04:05Z"`},
 		"shorter": {fact: job("j").TTL("10m").Fact(), policies: hour,
 			want: ignored + ttl10m + `has no effect: CleanupPolicy "p" keeps this object for 1h, and an annotation can only keep it longer (annotationTTL: ExtendOnly). ` +
-				"Set a longer time, or set annotationTTL of the policy to Any."},
+				`Set a longer time, or set annotationTTL of CleanupPolicy "p" to Any.`},
 		"shorter while it runs": {fact: testbuilders.Job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h30m"))),
 			want: ignored + ttl10m + `has no effect: rule "r" of CleanupPolicy "p" keeps this object for 1h30m, and`},
 		"shorter than never": {fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("p").Default("never")),
@@ -81,6 +81,14 @@ func TestNotices(t *testing.T) {
 		"shorter than the longest of several": {
 			fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("a").Default("5m"), testbuilders.Policy("p").Default("1h"), testbuilders.Policy("z").Default("30m")),
 			want: ignored + ttl10m + `has no effect: CleanupPolicy "p" keeps this object for 1h`},
+		"shorter than the TTL of a policy that does not forbid it": {
+			fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("a").Default("5m"), testbuilders.Policy("p").Default("never").Annotations(gc.AnnotationAny)),
+			want: ignored + ttl10m + `has no effect: CleanupPolicy "p" never deletes this object, and an annotation cannot change that ` +
+				`(annotationTTL: ExtendOnly). Set a longer time, or set annotationTTL of CleanupPolicy "a" to Any.`},
+		"shorter than the TTL of two that forbid it": {
+			fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("a").Default("5m"), testbuilders.Policy("p").Default("1h")),
+			want: ignored + ttl10m + `has no effect: CleanupPolicy "p" keeps this object for 1h, and an annotation can only keep it longer ` +
+				`(annotationTTL: ExtendOnly). Set a longer time, or set annotationTTL of CleanupPolicy "a" and CleanupPolicy "p" to Any.`},
 		"not looked at": {fact: job("j").TTL("nonsense").Fact(), policies: policies(testbuilders.Policy("a").Default("1h"), testbuilders.Policy("p").Default("1m").Annotations(gc.AnnotationIgnore)),
 			want: ignored + `Annotation gc.winnow.dev/ttl: "nonsense" has no effect: CleanupPolicy "p" ignores annotations. Remove the annotation, ` +
 				"or set spec.annotationTTL of the policy to ExtendOnly or Any."},
