@@ -332,6 +332,39 @@ func TestOwnersAndFinalizers(t *testing.T) {
 	}
 }
 
+// TestWhatDecides: a decision says what its author may not expect to decide: the lifecycle of the resource, or the object's own spec.
+func TestWhatDecides(t *testing.T) {
+	custom := func(resource string, finishes bool) *lifecycle.Fact {
+		f := testbuilders.Job("a").Fact()
+		f.Resource, f.Finishes = resource, finishes
+		return f
+	}
+	const native = "the object sets it in its spec, which counts instead of the TTL of the rule"
+	for name, c := range map[string]struct {
+		fact   *lifecycle.Fact
+		reason policy.Reason
+		detail string
+	}{
+		"a Job that runs": {testbuilders.Job("a").Fact(), policy.ReasonNotFinished, ""},
+		"a resource without a lifecycle": {custom("services", false), policy.ReasonNotFinished,
+			"services have no lifecycle, so Winnow never counts them as finished; set after: Created or after: Matched in the rule"},
+		"a resource with a lifecycle": {custom("prowjobs.prow.k8s.io", true), policy.ReasonNotFinished,
+			"the lifecycle of prowjobs.prow.k8s.io says when it has"},
+		"the TTL of the rule":                {job("a").Fact(), policy.ReasonExpired, ""},
+		"a TTL of the object":                {job("a").NativeTTL(60).Fact(), policy.ReasonExpired, native},
+		"an annotation longer than that":     {job("a").NativeTTL(60).TTL("2m").Fact(), policy.ReasonExpired, ""},
+		"a TTL of the object that is longer": {job("a").NativeTTL(7200).Fact(), policy.ReasonNotDue, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rule := testbuilders.Rule("r", "30m").For("jobs.batch", "services", "prowjobs.prow.k8s.io")
+			_, _, d := decideAnswer(t, c.fact, lifecycle.OwnerNone, policies(testbuilders.Policy("p").Rules(rule)))
+			if d.Reason != c.reason || d.Detail != c.detail {
+				t.Errorf("got %s, %q, want %s, %q", d.Reason, d.Detail, c.reason, c.detail)
+			}
+		})
+	}
+}
+
 // failedToRead is an object for which an expression of its lifecycle failed.
 func failedToRead(change func(*lifecycle.Fact)) *lifecycle.Fact {
 	f := testbuilders.Job("j").Fact()

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,6 +122,8 @@ func (e *Effective) Decide(limits Limits, now time.Time) (Resolution, Decision) 
 	switch excluded := e.excluded(); {
 	case excluded == ReasonLeftToOwner:
 		return r, Decision{Action: Ignore, Reason: excluded, Detail: e.leftTo()}
+	case excluded == ReasonNotFinished:
+		return r, Decision{Action: Ignore, Reason: excluded, Detail: e.whyNotFinished()}
 	case excluded != "":
 		return r, Decision{Action: Ignore, Reason: excluded}
 	case e.Terminating:
@@ -188,7 +191,27 @@ func (e *Effective) decideCandidate(a answer, limits Limits, now time.Time) Deci
 	case e.wait != nil:
 		return e.decideWait(a, limits, now)
 	}
-	return Decision{Action: Delete, Reason: a.reason, At: a.at}
+	return Decision{Action: Delete, Reason: a.reason, Detail: e.whoseTTL(a), At: a.at}
+}
+
+// whoseTTL says that the TTL is the one of the object itself; empty if it is not.
+func (e *Effective) whoseTTL(a answer) string {
+	if e.NativeTTL == nil || a.reason != ReasonExpired || !a.at.Equal(e.FinishedAt.Add(*e.NativeTTL)) {
+		return ""
+	}
+	return "the object sets it in its spec, which counts instead of the TTL of the rule"
+}
+
+// whyNotFinished says what decides when objects of the resource have finished; empty for Jobs and Pods, which show it themselves.
+func (e *Effective) whyNotFinished() string {
+	switch {
+	case slices.Contains(gc.DefaultResources(), e.Resource):
+		return ""
+	case !e.Finishes:
+		return fmt.Sprintf("%s have no lifecycle, so Winnow never counts them as finished; set after: Created or after: Matched in the rule",
+			e.Resource)
+	}
+	return fmt.Sprintf("the lifecycle of %s says when it has", e.Resource)
 }
 
 // whyRuns says why an object that runs is not deleted.
