@@ -115,7 +115,7 @@ func ResourceRefusal(r string) string {
 	case strings.Contains(r, "*"):
 		return "wildcards are not allowed; " + ResourceForm
 	case isNever(r, canonical):
-		return "is never deleted by Winnow"
+		return "is never deleted by Winnow" + whoReports(canonical)
 	}
 	if meant := meantResource(r); meant != "" {
 		return fmt.Sprintf("%s; did you mean %q?", ResourceForm, meant)
@@ -130,6 +130,17 @@ func ResourceRefusal(r string) string {
 		return `needs an API group; ` + ResourceForm + `; "kubectl api-resources" shows names and groups`
 	case canonical != r:
 		return fmt.Sprintf("%s; did you mean %q?", ResourceForm, canonical)
+	}
+	return ""
+}
+
+// whoReports names the command that reports unused objects of a resource that is never deleted; empty if there is none.
+func whoReports(canonical string) string {
+	switch canonical {
+	case "persistentvolumeclaims", "persistentvolumeclaim", "pvc":
+		return `; "kubectl winnow unused pvc" reports those that nothing uses`
+	case "serviceaccounts", "serviceaccount", "sa":
+		return `; "kubectl winnow unused sa" reports those that nothing names`
 	}
 	return ""
 }

@@ -101,7 +101,7 @@ func TestInvalidClusterPolicy(t *testing.T) {
 		},
 		"maxTTL": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.MaxTTL = ttl("a month") },
-			"spec.guardrails.maxTTL", field.ErrorTypeInvalid, gc.TTLExample,
+			"spec.guardrails.maxTTL", field.ErrorTypeInvalid, durationExample,
 		},
 		"never is not allowed and nothing else is said": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.MaxTTL, *s.Guardrails.AllowNever = nil, false },

@@ -51,7 +51,8 @@ func refusalsBy(t *gc.Trigger) func(string, *field.Path) *field.Error {
 			return field.Invalid(path, resource, "Events can be counted only from their creation; set after: Created in the rule")
 		}
 		err := field.NotSupported(path, resource, t.Resources)
-		err.Detail += fmt.Sprintf("; only these %s; for other resources, leave out after", t.OnlyThese)
+		err.Detail += fmt.Sprintf("; only these %s; for other resources, set after: Created or after: Matched, "+
+			"or leave out after if they finish", t.OnlyThese)
 		return err
 	}
 }

@@ -211,7 +211,7 @@ func validateDeadline(d *gc.TTL, resources []string, path *field.Path) field.Err
 	for _, resource := range resources {
 		if !slices.Contains(gc.DefaultResources(), resource) {
 			return field.ErrorList{field.Invalid(path, *d, fmt.Sprintf(
-				"only Jobs and Pods have spec.activeDeadlineSeconds; move %q to a separate rule without activeDeadline", resource))}
+				"Winnow sets deadlines for Jobs and Pods only; move %q to a separate rule without activeDeadline", resource))}
 		}
 	}
 	return nil
@@ -222,15 +222,18 @@ func isZero(d gc.TTL) bool {
 	return err == nil && parsed == 0
 }
 
+// durationExample is TTLExample for fields that do not say when objects are deleted.
+const durationExample = `use for example "30m", "6h" or "7d"`
+
 // validateDuration is for fields that cannot be "never".
 func validateDuration(d *gc.TTL, path *field.Path) field.ErrorList {
 	switch {
 	case d == nil:
 		return nil
 	case d.Meant() == gc.TTLNever:
-		return field.ErrorList{field.Invalid(path, *d, `must be a duration; `+gc.TTLExample+`, or leave it unset`)}
+		return field.ErrorList{field.Invalid(path, *d, "must be a duration; "+durationExample+", or leave it unset")}
 	}
-	return validateText(*d, path, "; "+gc.TTLExample)
+	return validateText(*d, path, "; "+durationExample)
 }
 
 func validateTTL(ttl gc.TTL, path *field.Path) field.ErrorList {

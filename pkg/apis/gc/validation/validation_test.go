@@ -156,11 +156,11 @@ func TestInvalid(t *testing.T) {
 		},
 		"deadline of never": {
 			policy(rule("a", func(r *gc.CleanupRule) { r.ActiveDeadline = ttl(gc.TTLNever) })),
-			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, "must be a duration"},
+			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, "must be a duration; " + durationExample + ", or leave it unset"},
 		},
 		"deadline of what has none": {
 			policy(rule("a", of("pods", "workflows.argoproj.io"), func(r *gc.CleanupRule) { r.ActiveDeadline = ttl("6h") })),
-			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `move "workflows.argoproj.io" to a separate rule`},
+			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `deadlines for Jobs and Pods only; move "workflows.argoproj.io" to`},
 		},
 		"after its creation, of any resource": {
 			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Resources = nil })),
@@ -211,7 +211,8 @@ func TestInvalid(t *testing.T) {
 		},
 		"after the last use, of what cannot be unused": {
 			policy(rule("a", unused("configmaps", "jobs.batch"))),
-			refused{"spec.rules[0].resources[1]", field.ErrorTypeNotSupported, `supported values: "configmaps", "secrets"`},
+			refused{"spec.rules[0].resources[1]", field.ErrorTypeNotSupported,
+				`supported values: "configmaps", "secrets"; only these can be unused; for other resources, set after: Created or after: Matched`},
 		},
 		"after the last use, whatever its labels": {
 			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.Selector = nil })),
@@ -238,7 +239,7 @@ func TestInvalid(t *testing.T) {
 		},
 		"default deadline": {
 			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a"}, Spec: gc.CleanupPolicySpec{ActiveDeadline: ttl("6")}},
-			refused{"spec.activeDeadline", field.ErrorTypeInvalid, example},
+			refused{"spec.activeDeadline", field.ErrorTypeInvalid, durationExample},
 		},
 		"rule without name": {policy(rule("")), refused{"spec.rules[0].name", field.ErrorTypeRequired, "keep-failures"}},
 		"reserved name":     {policy(rule("default")), refused{"spec.rules[0].name", field.ErrorTypeInvalid, "choose another"}},
@@ -297,7 +298,7 @@ func TestInvalid(t *testing.T) {
 		},
 		"minAge without unit": {
 			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("10")}))),
-			refused{"spec.rules[0].capacity.minAge", field.ErrorTypeInvalid, example},
+			refused{"spec.rules[0].capacity.minAge", field.ErrorTypeInvalid, durationExample},
 		},
 		"finalizer": {
 			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a", Finalizers: []string{"example.com/mine"}}},

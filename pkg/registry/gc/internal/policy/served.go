@@ -114,7 +114,7 @@ func (n namesResources) warnings(p Policy) []string {
 			out = append(out, fmt.Sprintf("%s: %s", r.Field, served.Unserved(r.Resource)))
 		case served.Endless && r.Finished:
 			out = append(out, fmt.Sprintf("%s: %s have no lifecycle, so Winnow does not know when they have finished and deletes none; "+
-				"write a ResourceLifecycle, or set after: Created", r.Field, r.Resource))
+				"write a ResourceLifecycle, or set after: Created or after: Matched", r.Field, r.Resource))
 		}
 	}
 	return out

@@ -65,7 +65,7 @@ func TestNamed(t *testing.T) {
 		"not served": {p: naming("runs.example.com"), warnings: []string{"spec.rules[1].resources[0]: the cluster does not serve runs.example.com; this applies as soon as it does"}},
 		"never finishes": {p: naming("endless.example.com"), warnings: []string{
 			"spec.rules[1].resources[0]: endless.example.com have no lifecycle, so Winnow does not know when they have finished and deletes none; " +
-				"write a ResourceLifecycle, or set after: Created",
+				"write a ResourceLifecycle, or set after: Created or after: Matched",
 		}},
 		"takes data along": {p: kept(nil, "disks.example.com"), warnings: []string{
 			"spec.rules[1].resources[0]: deleting objects of disks.example.com also deletes their claims; to keep these, do that",
