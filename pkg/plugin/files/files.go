@@ -143,18 +143,18 @@ func Decode(ctx context.Context, document []byte, namespace string) (runtime.Obj
 	if err != nil {
 		return nil, err
 	}
-	name := ""
+	name, byHand := "", field.ErrorList{}
 	switch object := converted.(type) {
 	case *gc.CleanupPolicy:
-		name, errs = object.Name, append(errs, validation.ValidateCleanupPolicy(object)...)
+		name, byHand = object.Name, validation.ValidateCleanupPolicy(object)
 	case *gc.ClusterCleanupPolicy:
-		name, errs = object.Name, append(errs, validation.ValidateClusterCleanupPolicy(object)...)
+		name, byHand = object.Name, validation.ValidateClusterCleanupPolicy(object)
 	case *gc.ResourceLifecycle:
-		name, errs = object.Name, append(errs, validation.ValidateResourceLifecycle(object)...)
+		name, byHand = object.Name, validation.ValidateResourceLifecycle(object)
 	default:
 		return nil, fmt.Errorf("a %s is no policy", kind.Kind)
 	}
-	return converted, invalid(kind.Kind, name, errs)
+	return converted, invalid(kind.Kind, name, append(errs, byHand.MarkFromImperative()...))
 }
 
 // checkFields returns what the server says about values of a wrong type and unknown fields.

@@ -49,15 +49,16 @@ func TestWrongDrafts(t *testing.T) {
 		return "{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: a}, spec: {" + spec + "}}"
 	}
 	for content, want := range map[string]string{
-		"":                                     "the file has no policy",
-		"# nothing":                            "the file has no policy",
-		"{kind: Job, apiVersion: v1}":          "is neither a CleanupPolicy nor a ClusterCleanupPolicy",
-		policy("ttlAfterFinishd: 1h"):          `unknown field "spec.ttlAfterFinishd"; did you mean "ttlAfterFinished"?`,
-		policy("ttlAfterFinished: 1"):          `spec.ttlAfterFinished: Invalid value: 1: must be a string with a unit, for example "1s" or "1h"`,
-		policy("rules: [{named: a, tll: 1h}]"): `unknown field "spec.rules[0].named"; did you mean "name"?, unknown field "spec.rules[0].tll"; did you mean "ttl"?`,
-		policy("ttlAfterFinished: 1 h"):        `CleanupPolicy.gc.winnow.dev "a" is invalid: spec.ttlAfterFinished`,
-		policy("mode: enforce"):                `did you mean "Enforce"?`,
-		policy("mode: Enforce, mode: Enforce"): `key "mode" already set`,
+		"":                                      "the file has no policy",
+		"# nothing":                             "the file has no policy",
+		"{kind: Job, apiVersion: v1}":           "is neither a CleanupPolicy nor a ClusterCleanupPolicy",
+		policy("ttlAfterFinishd: 1h"):           `unknown field "spec.ttlAfterFinishd"; did you mean "ttlAfterFinished"?`,
+		policy("ttlAfterFinished: 1"):           `spec.ttlAfterFinished: Invalid value: 1: must be a string with a unit, for example "1s" or "1h"`,
+		policy("rules: [{named: a, tll: 1h}]"):  `unknown field "spec.rules[0].named"; did you mean "name"?, unknown field "spec.rules[0].tll"; did you mean "ttl"?`,
+		policy("rules: [{selector: {app: a}}]"): `unknown field "spec.rules[0].selector.app"; did you mean matchLabels: {app: ...}?`,
+		policy("ttlAfterFinished: 1 h"):         `CleanupPolicy.gc.winnow.dev "a" is invalid: spec.ttlAfterFinished`,
+		policy("mode: enforce"):                 `did you mean "Enforce"?`,
+		policy("mode: Enforce, mode: Enforce"):  `key "mode" already set`,
 		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: a}, spec: {guardrails: {capacity: []}}}": `it was renamed to "spec.guardrails.ceilings"`,
 		"{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: a}}":                                            "a CleanupReview is no policy",
 		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {}}\n":                                          "is invalid",
@@ -65,6 +66,18 @@ func TestWrongDrafts(t *testing.T) {
 		f := Flag{Names: []string{"-"}}
 		if _, err := f.Read(t.Context(), strings.NewReader(content), "team-a"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", content, err, want)
+		}
+	}
+}
+
+// TestOneErrorForEachField: of two checks of a field, the one that says what to write reports it.
+func TestOneErrorForEachField(t *testing.T) {
+	const content = "{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: a}, spec: {guardrails: {windows: [{}]}}}"
+	f := Flag{Names: []string{"-"}}
+	_, err := f.Read(t.Context(), strings.NewReader(content), "team-a")
+	for _, path := range []string{"spec.mode", "spec.namespaceSelector", "spec.guardrails.windows[0].schedule"} {
+		if err == nil || strings.Count(err.Error(), path+": Required value") != 1 || !strings.Contains(err.Error(), path+": Required value: ") {
+			t.Errorf("got %v, want one error about %s, with what to write", err, path)
 		}
 	}
 }

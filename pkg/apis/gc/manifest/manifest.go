@@ -296,5 +296,8 @@ func unknownField(t reflect.Type, path *field.Path, name string) error {
 	if meant := validation.Nearest(name, known); meant != "" {
 		return fmt.Errorf("unknown field %q; did you mean %q?", path, meant)
 	}
+	if t == reflect.TypeFor[metav1.LabelSelector]() {
+		return fmt.Errorf("unknown field %q; did you mean matchLabels: {%s: ...}?", path, name)
+	}
 	return fmt.Errorf("unknown field %q", path)
 }
