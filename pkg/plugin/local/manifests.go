@@ -21,6 +21,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
@@ -37,7 +38,8 @@ type Manifests struct {
 // Mark is what Winnow has stored about an object, because the object does not say it itself.
 type Mark struct {
 	Object
-	// Since is when Winnow saw first that a ConfigMap or Secret is unused, or that another object has finished.
+	// Since is when Winnow saw first that a ConfigMap or Secret is unused, that another object has finished, or that a rule with
+	// after: Matched matches it.
 	Since time.Time
 	// Notice is the notice of its deletion that was given.
 	Notice policy.Announcement
@@ -176,7 +178,7 @@ func (m *Manifests) namespaces() []*metav1.PartialObjectMetadata {
 // marks returns the marks as they are stored, for each namespace.
 func (m *Manifests) marks() []*memory.Marks {
 	out := []*memory.Marks{}
-	uids := map[Object]types.UID{}
+	rules, uids := m.matchIDs(), map[Object]types.UID{}
 	for _, u := range m.Objects {
 		uids[m.ObjectOf(u)] = u.GetUID()
 	}
@@ -186,6 +188,7 @@ func (m *Manifests) marks() []*memory.Marks {
 			i, out = len(out), append(out, &memory.Marks{
 				NamespacedName: types.NamespacedName{Namespace: mark.Namespace, Name: "marks-0"}, ResourceVersion: "1",
 				Unused: map[types.UID]time.Time{}, Finished: map[types.UID]memory.FinishMark{}, Announced: map[types.UID]policy.Announcement{},
+				Matched: map[memory.MatchKey]memory.MatchMark{},
 			})
 		}
 		uid := uids[mark.Object]
@@ -196,8 +199,29 @@ func (m *Manifests) marks() []*memory.Marks {
 		default:
 			out[i].Finished[uid] = memory.FinishMark{Since: mark.Since, Version: 1}
 		}
+		for _, rule := range rules {
+			if !mark.Since.IsZero() { // A mark of a rule that does not match the object has no effect.
+				out[i].Matched[memory.MatchKey{UID: uid, Rule: rule}] = memory.MatchMark{Since: mark.Since}
+			}
+		}
 		if !mark.Notice.Given.IsZero() {
 			out[i].Announced[uid] = mark.Notice
+		}
+	}
+	return out
+}
+
+// matchIDs returns the IDs of all rules with after: Matched. A policy that does not compile decides nothing.
+func (m *Manifests) matchIDs() []lifecycle.MatchID {
+	var out []lifecycle.MatchID
+	for _, p := range m.Policies {
+		if compiled, err := policy.Compile(p); err == nil {
+			out = append(out, compiled.MatchIDs()...)
+		}
+	}
+	for _, p := range m.ClusterPolicies {
+		if compiled, err := policy.CompileCluster(p); err == nil {
+			out = append(out, compiled.MatchIDs()...)
 		}
 	}
 	return out

@@ -57,6 +57,10 @@ func TestManifests(t *testing.T) {
 	unused := func(r *gc.CleanupRule) {
 		r.After, r.Selector = gc.AfterUnused, &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 	}
+	matching := func(r *gc.CleanupRule) {
+		unused(r)
+		r.After = gc.AfterMatched
+	}
 	labelled := func(u *unstructured.Unstructured) *unstructured.Unstructured {
 		u.SetLabels(map[string]string{"a": "b"})
 		return u
@@ -133,6 +137,18 @@ func TestManifests(t *testing.T) {
 					}}}},
 				}),
 			}, nil, "NoCandidate", policy.ReasonInUse,
+		},
+		"a Deployment that has matched for long": {
+			ruleAbout("deployments.apps", matching), []*unstructured.Unstructured{labelled(manifest("apps/v1", "Deployment", "object", nil))},
+			[]Mark{{Object: Object{"deployments.apps", "team-a", "object"}, Since: manifestNow.Add(-2 * time.Hour)}}, "Due", policy.ReasonExpired,
+		},
+		"a Deployment that begins to match": {
+			ruleAbout("deployments.apps", matching), []*unstructured.Unstructured{labelled(manifest("apps/v1", "Deployment", "object", nil))}, nil,
+			"Waiting", policy.ReasonNotDue,
+		},
+		"a mark of what does not match": {
+			ruleAbout("deployments.apps", matching), []*unstructured.Unstructured{manifest("apps/v1", "Deployment", "object", nil)},
+			[]Mark{{Object: Object{"deployments.apps", "team-a", "object"}, Since: manifestNow.Add(-2 * time.Hour)}}, "NoCandidate", policy.ReasonNoPolicy,
 		},
 		"a Job in a namespace that is being deleted": {
 			ruleAbout("jobs.batch", nil), []*unstructured.Unstructured{
