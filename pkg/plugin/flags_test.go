@@ -93,7 +93,8 @@ func TestUsage(t *testing.T) {
 		"unused pods":                          "pods cannot be reported",
 		"unused -o wide":                       "allowed formats are: json,yaml,name,csv",
 		"unused -A -o name":                    "use -o csv or -o json",
-		"unused --older-than 3":                "--older-than",
+		"unused --older-than 3":                `--older-than="3" needs a unit after "3": w, d, h, m or s; use for example 90d`,
+		"history --since 1month":               `--since="1month" has the unknown unit "month"; units are w, d, h, m and s; use for example 90m or 7d`,
 		"test -o yaml":                         "allowed formats are: json,junit",
 		"test missing.test.yaml":               "no such file",
 	} {
@@ -145,7 +146,7 @@ func TestHelp(t *testing.T) {
 		"top --help":            {"every few seconds", "kubectl winnow top -n team-a", "--interval"},
 		"restore --help":        {"asks", "runs-again", "no owner and no finalizers", "kubectl get cleanupcopies", "by their lifecycle", "another one instead"},
 		"preview --help":        {"1 if they would delete something"},
-		"test --help":           {"kind: PolicyTest", "partial: true", ".test.yaml", "2 if a test cannot run", "-o junit"},
+		"test --help":           {"kind: PolicyTest", "partial: true", ".test.yaml or .test.yml", "2 if a test cannot run", "-o junit"},
 		"ui --help":             {"It only reads, until you press a button", "do not share the address", "ssh -L"},
 		"unused --help":         {"It deletes nothing", "--older-than 90d", "--exit-code", "counts as a use"},
 		"__complete unused ":    {"persistentvolumeclaims"},

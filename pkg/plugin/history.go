@@ -108,7 +108,7 @@ func (o *historyOptions) query(args []string, now time.Time) (records.Query, err
 	if o.since != "" {
 		ttl, err := gc.ParseDuration(o.since)
 		if err != nil {
-			return q, fmt.Errorf("--since: %w", err)
+			return q, fmt.Errorf("--since=%q %w; use for example 90m or 7d", o.since, err)
 		}
 		q.Since = now.Add(-ttl)
 	}

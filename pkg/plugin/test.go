@@ -32,7 +32,7 @@ func newTest(s *session.Session) *cobra.Command {
 		Long: `Test policies from files, without a cluster.
 
 A test file says what Winnow must decide about objects at a time. Each PATH is a test file, or a folder: then all files below it whose
-names end with ` + policytest.Suffix + ` are test files. The default is the current folder.
+names end with ` + policytest.Suffixes + ` are test files. The default is the current folder.
 
 A test file has one document of kind PolicyTest. Its other documents, and the documents of the files that it names, are what the cluster
 has: policies, ResourceLifecycles, Namespaces, and objects of any kind, as "kubectl get -o yaml --show-managed-fields" prints them. What is

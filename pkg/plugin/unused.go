@@ -117,7 +117,7 @@ func (o *unusedOptions) options(args []string) (unused.Options, error) {
 	if o.olderThan != "" {
 		age, err := gc.ParseDuration(o.olderThan)
 		if err != nil {
-			return read, fmt.Errorf("--older-than: %w", err)
+			return read, fmt.Errorf("--older-than=%q %w; use for example 90d", o.olderThan, err)
 		}
 		read.OlderThan = age
 	}

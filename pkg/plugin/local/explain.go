@@ -5,6 +5,8 @@ package local
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
@@ -57,11 +60,20 @@ func (w *World) Candidate(ctx context.Context, o Object) (*v1alpha1.CleanupCandi
 		return &candidates[0], lines, nil
 	case w.unlisted[o.Resource] != nil:
 		return nil, lines, nil
+	case w.has(o):
+		return nil, append(lines, fmt.Sprintf("no policy is about %s %s", o.Resource, gc.InNamespace(o.Namespace))), nil
 	case len(w.objects[o.Resource]) > 0:
 		return nil, append(lines, gc.UnknownObject(o.field(), o.Namespace)), nil
 	default:
 		return nil, append(lines, gc.NoPolicyAbout(o.Resource, o.Namespace)), nil
 	}
+}
+
+// has reports whether an object was listed.
+func (w *World) has(o Object) bool {
+	return slices.ContainsFunc(w.objects[o.Resource], func(k *facts.Compact) bool {
+		return k.Namespace == o.Namespace && k.Name() == o.Name
+	})
 }
 
 // Excluded returns why nothing is deleted in a namespace, whatever policies say; empty if objects may be. about reports whether any policy

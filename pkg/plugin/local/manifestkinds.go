@@ -48,6 +48,9 @@ func (m *Manifests) servedOrGuessed(gvk schema.GroupVersionKind) (out kinds.List
 // policy would be about the object, and the server would delete it.
 func (m *Manifests) doubtful() error {
 	named := m.named()
+	if err := singular(named); err != nil {
+		return err
+	}
 	for _, u := range m.Objects {
 		gvk := u.GroupVersionKind()
 		served, guessed := m.servedOrGuessed(gvk)
@@ -59,6 +62,21 @@ func (m *Manifests) doubtful() error {
 				return fmt.Errorf("the resource of the kind %s may be %s or %s: to say which, add its CustomResourceDefinition, with spec.group, "+
 					"spec.scope and spec.names", gvk.Kind, served.Resource(), other)
 			}
+		}
+	}
+	return nil
+}
+
+// singular fails if one of the resources is the singular of a resource with a built-in lifecycle.
+func singular(named sets.Set[string]) error {
+	catalog, err := newCatalog()
+	if err != nil {
+		return err
+	}
+	for _, resource := range sets.List(named) {
+		r := schema.ParseGroupResource(resource)
+		if meant := kinds.ResourceName(plural(r.Resource), r.Group); !catalog.BuiltIn(resource) && catalog.BuiltIn(meant) {
+			return fmt.Errorf("there is no resource %q; did you mean %q?", resource, meant)
 		}
 	}
 	return nil

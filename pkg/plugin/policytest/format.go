@@ -36,6 +36,9 @@ const (
 // Suffix ends the names of test files in a folder, and so does otherSuffix.
 const Suffix, otherSuffix = ".test.yaml", ".test.yml"
 
+// Suffixes names both in messages.
+const Suffixes = Suffix + " or " + otherSuffix
+
 // Test is the one document of its kind in a test file. All other documents of the file are what the cluster has: policies, lifecycles,
 // namespaces, and objects of any kind, as "kubectl get -o yaml" prints them.
 type Test struct {
@@ -82,7 +85,8 @@ type Expectation struct {
 // Mark is what Winnow has stored about an object.
 type Mark struct {
 	Named `json:",inline"`
-	// Since is when Winnow saw first that a ConfigMap or Secret is unused, or that another object has finished that does not say when.
+	// Since is when Winnow saw first that a ConfigMap or Secret is unused, that another object has finished that does not say when, or that
+	// a rule with after: Matched matches the object.
 	Since *metav1.Time `json:"since,omitempty"`
 	// NoticeGiven is when Winnow announced the deletion of the object, and NoticeDue the time that the notice names.
 	NoticeGiven *metav1.Time `json:"noticeGiven,omitempty"`
@@ -126,8 +130,11 @@ func (t *Test) validate() field.ErrorList {
 			errs = append(errs, field.Duplicate(path.Child("object"), e.Object))
 		}
 		seen[e.name()] = true
-		if !slices.Contains(states, e.State) {
-			errs = append(errs, field.NotSupported(path.Child("state"), e.State, states))
+		switch at := path.Child("state"); {
+		case e.State == "":
+			errs = append(errs, field.Required(at, "one of "+strings.Join(states, ", ")))
+		case !slices.Contains(states, e.State):
+			errs = append(errs, field.NotSupported(at, e.State, states))
 		}
 		if e.Reason != "" && !slices.Contains(reasons, e.Reason) {
 			errs = append(errs, field.Invalid(path.Child("reason"), e.Reason, "is no reason of a candidate"+meant(e.Reason, reasons)))

@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -48,7 +50,7 @@ func Find(paths []string) ([]string, error) {
 			return nil, err
 		}
 		if len(out) == found {
-			return nil, fmt.Errorf("%s has no file whose name ends with %s", path, Suffix)
+			return nil, fmt.Errorf("%s has no file whose name ends with %s", path, Suffixes)
 		}
 	}
 	slices.Sort(out)
@@ -84,12 +86,15 @@ func load(ctx context.Context, path string, readFile func(string) ([]byte, error
 	if err := l.add(ctx, documents); err != nil {
 		return nil, err
 	}
-	for _, name := range l.Files {
+	for i, name := range l.Files {
 		file := name
 		if !filepath.IsAbs(name) {
 			file = filepath.Join(filepath.Dir(path), name)
 		}
-		if err := l.addFile(ctx, file, readFile); err != nil {
+		switch err := l.addFile(ctx, file, readFile); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("files[%d]: there is no %s; names are relative to the test file", i, name)
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -167,6 +172,9 @@ func (l *loaded) addObject(ctx context.Context, document []byte, u *unstructured
 	switch {
 	case u.GroupVersionKind().Group == testGroup:
 		return fmt.Errorf("it has a %s, which only counts in the file that is run; move what both tests need into a third file", u.GetKind())
+	case u.GroupVersionKind().GroupKind() == schema.GroupKind{Group: eventsv1.GroupName, Kind: "Event"}:
+		return fmt.Errorf("an Event %s has apiVersion: %s; write it with apiVersion: v1, because policies name Events without that group",
+			u.GetName(), u.GetAPIVersion())
 	case u.GetName() == "":
 		return fmt.Errorf("a %s has no metadata.name", u.GetKind())
 	}

@@ -222,6 +222,7 @@ func TestHint(t *testing.T) {
 	for name, c := range map[string]struct{ metadata, more, reason, want string }{
 		"an owner that is not there":    {owned, "", "", "its owner jobsets.jobset.x-k8s.io/set is not in the files"},
 		"an owner":                      {owned, set, "LeftToOwner", ""},
+		"an owner with another UID":     {strings.Replace(owned, "controller", "uid: abc, controller", 1), set, "LeftToOwner", "remove uid from its ownerReferences"},
 		"marks without managed fields":  {helm, "", "ManagedElsewhere", "only managedFields tell"},
 		"marks with managed fields":     {helm + ", " + managed, "", "ManagedElsewhere", ""},
 		"a mark that proves it":         {argo, "", "ManagedElsewhere", ""},
@@ -239,6 +240,33 @@ func TestHint(t *testing.T) {
 	}
 }
 
+// TestNoPolicyAbout: for an object that no policy is about, a result says so, and what the files lack if its namespace has no labels.
+func TestNoPolicyAbout(t *testing.T) {
+	const (
+		expect   = "partial: true\nexpect:\n- {object: jobs.batch/old, state: Due}\n"
+		optIn    = "kind: ClusterCleanupPolicy\nmetadata: {name: opt-in}\nspec: {mode: Enforce, namespaceSelector: {matchLabels: {a: b}}, ttlAfterFinished: 1h}"
+		everyone = "kind: ClusterCleanupPolicy\nmetadata: {name: all}\nspec: {mode: Enforce, namespaceSelector: {}, rules: [{name: a, resources: [services], ttl: 1h}]}"
+		of       = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team-a}\n"
+		hint     = "cluster policy opt-in selects namespaces by label, and the files have no Namespace team-a, so it has no labels"
+	)
+	own := "kind: CleanupPolicy\nmetadata: {name: ci}\nspec: {ttlAfterFinished: 1h}"
+	for name, c := range map[string]struct{ policy, more, hint string }{
+		"a namespace without a manifest": {optIn, "", hint},
+		"a namespace without labels":     {optIn, of, ""},
+		"another resource":               {everyone, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := runText(t, header+expect+strings.Replace(world, own, c.policy, 1)+c.more, nil)
+			if r.Error != "" {
+				t.Fatal(r.Error)
+			}
+			if o := r.Objects[0]; o.Message != "no policy is about jobs.batch in namespace team-a" || o.Hint != c.hint {
+				t.Errorf("got %q, hint %q", o.Message, o.Hint)
+			}
+		})
+	}
+}
+
 // TestErrors: a test that cannot run says which field is wrong, and what to write instead.
 func TestErrors(t *testing.T) {
 	const another = "apiVersion: gc.winnow.dev/v1alpha1\nkind: CleanupPolicy\nmetadata: {name: ci}\nspec: {}\n"
@@ -247,6 +275,7 @@ func TestErrors(t *testing.T) {
 		test + "expct: []\n" + world:                                                              `unknown field "expct"; did you mean "expect"?`,
 		strings.Replace(test, "state: Due", "stat: Due", 1) + world:                               `unknown field "expect[0].stat"; did you mean "state"?`,
 		strings.Replace(test, "state: Due", "state: due", 1) + world:                              `"NoCandidate"; did you mean "Due"?`,
+		strings.Replace(test, "state: Due, ", "", 1) + world:                                      "expect[0].state: Required value: one of Waiting, Notified,",
 		strings.Replace(test, "reason: Expired", "reason: Expird", 1) + world:                     `did you mean "Expired"?`,
 		strings.Replace(test, `now: "2026-06-01T12:00:00Z"`, "", 1) + world:                       "now: Required value: the time of the test",
 		strings.Replace(test, `now: "2026-06-01T12:00:00Z"`, "now: today", 1) + world:             "now: Invalid value",
@@ -261,7 +290,7 @@ func TestErrors(t *testing.T) {
 		test + "---\n" + test + world:                                                             "more than one PolicyTest",
 		world:                                                                                     "has no document with apiVersion: test.gc.winnow.dev/v1alpha1 and kind: PolicyTest",
 		test:                                                                                      "the test has no policy",
-		test + "files: [missing.yaml]\n" + world:                                                  "missing.yaml: ",
+		test + "files: [missing.yaml]\n" + world:                                                  "files[0]: there is no missing.yaml; names are relative to the test file",
 		test + strings.Replace(world, "ttlAfterFinished", "ttlAfterFinishd", 1):                   `did you mean "ttlAfterFinished"?`,
 		test + strings.Replace(world, "conditions", "condition", 1):                               `Job old: strict decoding error: unknown field "status.condition"`,
 		test + world + "---\nmetadata: {name: x}\n":                                               "Kind",
@@ -274,9 +303,11 @@ func TestErrors(t *testing.T) {
 
 		test + strings.Replace(world, "---\n", "---\n"+another+"---\n", 1): "two CleanupPolicies",
 
-		test + world + "---\napiVersion: v1\nkind: Pod\nmetadata: {labels: {a: b}}\n": "a Pod has no metadata.name",
-		test + world + "---\napiVersion: batch/v2\nkind: Job\nmetadata: {name: x}\n":  "Kubernetes has no kind Job in batch/v2",
-		test + world + "---\napiVersion: batch/v1\nkind: job\nmetadata: {name: x}\n":  "Kubernetes has no kind job in batch/v1",
+		test + world + "---\napiVersion: v1\nkind: Pod\nmetadata: {labels: {a: b}}\n":                                                 "a Pod has no metadata.name",
+		test + world + "---\napiVersion: batch/v2\nkind: Job\nmetadata: {name: x}\n":                                                  "Kubernetes has no kind Job in batch/v2",
+		test + world + "---\napiVersion: events.k8s.io/v1\nkind: Event\nmetadata: {name: x}\n":                                        "write it with apiVersion: v1",
+		test + strings.Replace(world, "{ttlAfterFinished: 1h}", "{rules: [{name: a, resources: [prowjob.prow.k8s.io], ttl: 1h}]}", 1): `there is no resource "prowjob.prow.k8s.io"; did you mean "prowjobs.prow.k8s.io"?`,
+		test + world + "---\napiVersion: batch/v1\nkind: job\nmetadata: {name: x}\n":                                                  "Kubernetes has no kind job in batch/v1",
 	} {
 		if got := runText(t, content, nil).Error; !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q for\n%s", got, want, content)
@@ -302,7 +333,7 @@ func TestFind(t *testing.T) {
 		{[]string{"below", "a.yaml"}, []string{"a.yaml", "below/b.test.yaml", "below/c.test.yml"}, ""},
 		{[]string{"below", "below/b.test.yaml"}, []string{"below/b.test.yaml", "below/c.test.yml"}, ""},
 		{[]string{"vendor"}, []string{"vendor/e.test.yaml"}, ""},
-		{[]string{"below", "empty"}, nil, "has no file whose name ends with .test.yaml"},
+		{[]string{"below", "empty"}, nil, "has no file whose name ends with .test.yaml or .test.yml"},
 		{[]string{"missing"}, nil, "no such file"},
 	} {
 		var paths, want []string

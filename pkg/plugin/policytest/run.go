@@ -128,7 +128,7 @@ func (l *loaded) decide(ctx context.Context, world *local.World, o local.Object)
 		if reason != "" {
 			out.Reason, lines = string(reason), []string{policy.Decision{Reason: reason}.Sentence()}
 		}
-		out.Message = strings.Join(lines, "\n")
+		out.Message, out.Hint = strings.Join(lines, "\n"), l.namespaceHint(o.Namespace)
 		return out, about && reason != "", nil
 	}
 	s := &c.Status
@@ -150,13 +150,33 @@ func (l *loaded) decide(ctx context.Context, world *local.World, o local.Object)
 
 func timeText(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
+// namespaceHint is hint for an object that no policy is about: cluster policies may select its namespace by labels that the files lack.
+func (l *loaded) namespaceHint(namespace string) string {
+	if slices.Contains(l.objects, local.Object{Resource: "namespaces", Name: namespace}) {
+		return ""
+	}
+	for _, p := range l.ClusterPolicies {
+		if s := p.Spec.NamespaceSelector; len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
+			return fmt.Sprintf("cluster policy %s selects namespaces by label, and the files have no Namespace %s, so it has no labels",
+				p.Name, namespace)
+		}
+	}
+	return ""
+}
+
 // hint says what the files lack, if a cluster could decide otherwise because it has it; empty if they lack nothing.
 func (l *loaded) hint(o local.Object, reason policy.Reason) (string, error) {
 	u := l.Objects[slices.Index(l.objects, o)]
 	switch reason { //nolint:exhaustive // No other reason depends on what files lack.
 	case policy.ReasonLeftToOwner, policy.ReasonOwnerActive:
-		if owner, ok := l.Controller(u); ok && !slices.Contains(l.objects, owner) {
+		owner, ok := l.Controller(u)
+		switch at := slices.Index(l.objects, owner); {
+		case !ok:
+		case at < 0:
 			const text = "its owner %s/%s is not in the files, and a cluster that has it may decide otherwise"
+			return fmt.Sprintf(text, owner.Resource, owner.Name), nil
+		case metav1.GetControllerOf(u).UID != l.Objects[at].GetUID():
+			const text = "the %s/%s in the files is not its owner, because it has another uid, or none; remove uid from its ownerReferences"
 			return fmt.Sprintf(text, owner.Resource, owner.Name), nil
 		}
 	case policy.ReasonManagedElsewhere:

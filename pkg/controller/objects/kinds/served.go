@@ -44,6 +44,9 @@ func NewCatalog() (*Catalog, error) {
 	return &Catalog{all, declared}, err
 }
 
+// BuiltIn reports whether a resource has a built-in lifecycle.
+func (c *Catalog) BuiltIn(resource string) bool { return c.builtin[resource] != nil }
+
 // Table returns the table of what is served with the lifecycles of users, which replace built-in ones of the same name. A kind that is as
 // in the table before is the same in both. Jobs, Pods, CronJobs and ResourceQuotas always come from Builtin.
 func (c *Catalog) Table(served []Served, users map[string]*gc.ResourceLifecycle, before *Table) *Table {
