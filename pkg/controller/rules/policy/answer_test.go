@@ -347,7 +347,8 @@ func TestWhatDecides(t *testing.T) {
 	}{
 		"a Job that runs": {testbuilders.Job("a").Fact(), policy.ReasonNotFinished, ""},
 		"a resource without a lifecycle": {custom("services", false), policy.ReasonNotFinished,
-			"services have no lifecycle, so Winnow never counts them as finished; set after: Created or after: Matched in the rule"},
+			"services have no lifecycle, so Winnow does not know when they have finished; " +
+				"write a ResourceLifecycle, or set after: Created or after: Matched"},
 		"a resource with a lifecycle": {custom("prowjobs.prow.k8s.io", true), policy.ReasonNotFinished,
 			"the lifecycle of prowjobs.prow.k8s.io says when it has"},
 		"the TTL of the rule":                {job("a").Fact(), policy.ReasonExpired, ""},

@@ -208,8 +208,8 @@ func (e *Effective) whyNotFinished() string {
 	case slices.Contains(gc.DefaultResources(), e.Resource):
 		return ""
 	case !e.Finishes:
-		return fmt.Sprintf("%s have no lifecycle, so Winnow never counts them as finished; set after: Created or after: Matched in the rule",
-			e.Resource)
+		return fmt.Sprintf("%s have no lifecycle, so Winnow does not know when they have finished; "+
+			"write a ResourceLifecycle, or set after: Created or after: Matched", e.Resource)
 	}
 	return fmt.Sprintf("the lifecycle of %s says when it has", e.Resource)
 }
