@@ -119,7 +119,9 @@ func questionsOn(namespace string, resources sets.Set[string]) []question {
 func (r *review) askSome(ctx context.Context, timeout time.Duration, all []question) (map[question]bool, error) {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer time.AfterFunc(timeout, cancel).Stop()
+	timer, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	defer context.AfterFunc(timer, cancel)()
 	answers, err := r.ask(limited, all)
 	if limited.Err() != nil && ctx.Err() == nil {
 		return answers, nil

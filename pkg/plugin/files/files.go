@@ -143,7 +143,10 @@ func Decode(ctx context.Context, document []byte, namespace string) (runtime.Obj
 	if err != nil {
 		return nil, err
 	}
-	name, byHand := "", field.ErrorList{}
+	var (
+		name   string
+		byHand field.ErrorList
+	)
 	switch object := converted.(type) {
 	case *gc.CleanupPolicy:
 		name, byHand = object.Name, validation.ValidateCleanupPolicy(object)

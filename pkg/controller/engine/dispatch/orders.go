@@ -159,11 +159,7 @@ func (disp *Dispatch) EndOrder(o *deletion.Order, result deletion.Result, now ti
 	if o.KeepCopy > 0 {
 		disp.Queue.Resume(disp.MustWait)
 	}
-	if o.Deadline != nil && result.Outcome == deletion.Accepted {
-		disp.gone = append(disp.gone, deletion.Gone{Order: o, At: now})
-		disp.MarkUnwritten(o.Policy.Namespace)
-		changed = result.Changed
-	}
+	changed = disp.countDeadline(o, result, now)
 	disp.Effects.Due = true
 	if rec.Removed() {
 		return nil
@@ -172,6 +168,16 @@ func (disp *Dispatch) EndOrder(o *deletion.Order, result deletion.Result, now ti
 		disp.Touch(rec)
 	}
 	return changed
+}
+
+// countDeadline counts the change of a deadline, if the API server has accepted it, and returns the new state of the object.
+func (disp *Dispatch) countDeadline(o *deletion.Order, result deletion.Result, now time.Time) *lifecycle.Fact {
+	if o.Deadline == nil || result.Outcome != deletion.Accepted {
+		return nil
+	}
+	disp.gone = append(disp.gone, deletion.Gone{Order: o, At: now})
+	disp.MarkUnwritten(o.Policy.Namespace)
+	return result.Changed
 }
 
 // mayBeDeleted reports whether the DELETE of an order may have been carried out, by what is known of the object.
