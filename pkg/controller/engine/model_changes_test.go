@@ -301,6 +301,13 @@ func (e *simulation) uidOf(ref model.PolicyRef) types.UID {
 	return "none"
 }
 
+// selects reports whether a cluster policy applies to a namespace. One whose selector cannot be read does.
+func (e *simulation) selects(p *gc.ClusterCleanupPolicy, name string) bool {
+	ns, known := e.Namespaces[name]
+	selector, err := metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
+	return known && !ns.Protected && !gc.Protects(ns.Labels) && (err != nil || selector.Matches(labels.Set(ns.Labels)))
+}
+
 // rulesOf lists the policies that apply to a namespace, and the quotas if they matter.
 func (e *simulation) rulesOf(name string) string {
 	ns, known := e.Namespaces[name]
@@ -321,8 +328,7 @@ func (e *simulation) rulesOf(name string) string {
 		}
 	}
 	for _, p := range e.ClusterPolicies {
-		selector, err := metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
-		if known && !ns.Protected && !gc.Protects(ns.Labels) && (err != nil || selector.Matches(labels.Set(ns.Labels))) {
+		if e.selects(p, name) {
 			_, err := policy.CompileCluster(p)
 			add(&p.ObjectMeta, p.Spec.Defaults(), err)
 		}

@@ -6,6 +6,7 @@ package engine_test
 import (
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,7 +172,24 @@ func (e *simulation) matchFor(t *driver, ids map[string]lifecycle.MatchID, clust
 		}
 	}
 	e.matches[t], e.judged[t] = after, judged
-	maps.DeleteFunc(e.inherited[t], func(key memory.MatchKey, _ memory.MatchMark) bool { return t.Records.Get(key.UID) != nil })
+	maps.DeleteFunc(e.inherited[t], func(key memory.MatchKey, _ memory.MatchMark) bool {
+		return t.Records.Get(key.UID) != nil || e.paused(key, ids)
+	})
+}
+
+// paused reports whether a rule does not apply to the namespace of an object, so that it starts anew when it does.
+func (e *simulation) paused(key memory.MatchKey, ids map[string]lifecycle.MatchID) bool {
+	i := e.indexOf(key.UID)
+	if i < 0 || !e.known(e.Objects[i].Namespace) {
+		return false
+	}
+	name, rules := e.Objects[i].Namespace, e.MatchedRules()
+	is := func(identity string) bool { return ids[identity] == key.Rule }
+	return !slices.ContainsFunc(e.Policies, func(p *gc.CleanupPolicy) bool {
+		return p.Namespace == name && slices.ContainsFunc(rules[p.UID], is)
+	}) && !slices.ContainsFunc(e.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool {
+		return slices.ContainsFunc(rules[p.UID], is) && e.selects(p, name)
+	})
 }
 
 // matchOf returns the match of a rule on an object, which a replica has a record of.
