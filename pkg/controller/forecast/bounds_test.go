@@ -141,26 +141,36 @@ func TestTooLong(t *testing.T) {
 	})
 }
 
-// TestTrialEnds: a trial notices soon that its context has ended, at any step.
+// TestTrialEnds: a trial notices soon that its context has ended, at any step. A review also counts each object, before and after.
 func TestTrialEnds(t *testing.T) {
 	const n = 1000
 	change := gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: approved(next(ttlPolicy("p", "1h")), "5f3c")}
 	w := newWorld(jobs("team-a", minutesAgo(70, n)...)...).with(ttlPolicy("p", "1d"))
-	run := func(asks int) (int, error) {
+	run := func(asks int, r *review) (int, error) {
 		ctx := &testbuilders.Countdown{Context: t.Context(), Left: asks}
 		snapshot := w.Snapshot(ctx, trial.Propose(change), 2*n, testbuilders.Now)
-		t := attempt{Engine: snapshot.Engine, now: testbuilders.Now}
+		t := attempt{Engine: snapshot.Engine, now: testbuilders.Now, review: r}
 		err := t.run(ctx, snapshot, &listing{}, change)
 		return asks - ctx.Left, err
 	}
-	most, err := run(1 << 20)
-	if err != nil || most < 2*n {
-		t.Fatalf("got %v after %d questions, want at least one for each of %d objects before and after", err, most, n)
-	}
-	for _, asks := range []int{0, 1, n / 2, n + 5, most - 2, most - 1} {
-		if asked, err := run(asks); err == nil || asked > asks+2 {
-			t.Errorf("after %d questions: got %v, and %d more", asks, err, asked-asks)
+	least := 2 * n
+	for _, tc := range []struct {
+		name   string
+		review func() *review
+	}{
+		{"forecast", func() *review { return nil }},
+		{"review", func() *review { return newReview(gc.Draft{PolicyChange: change}) }},
+	} {
+		most, err := run(1<<20, tc.review())
+		if err != nil || most < least {
+			t.Fatalf("%s: got %v after %d questions, want at least %d: one for each of %d objects before and after", tc.name, err, most, least, n)
 		}
+		for _, asks := range []int{0, 1, n / 2, n + 5, most / 2, most - n/2, most - 2, most - 1} {
+			if asked, err := run(asks, tc.review()); err == nil || asked > asks+2 {
+				t.Errorf("%s, after %d questions: got %v, and %d more", tc.name, asks, err, asked-asks)
+			}
+		}
+		least = most + 2*n
 	}
 }
 

@@ -237,7 +237,9 @@ func (t *attempt) run(ctx context.Context, snapshot *trial.Snapshot, listed *lis
 		return err
 	}
 	if t.review != nil {
-		t.review.without(t.Engine, t.now)
+		if err := t.review.without(ctx, t.Engine, t.now); err != nil {
+			return err
+		}
 	}
 	if change.After == nil {
 		t.RemovePolicy(policy.StoredOf(change.Before), t.now)
@@ -259,7 +261,9 @@ func (t *attempt) run(ctx context.Context, snapshot *trial.Snapshot, listed *lis
 		}
 	}
 	if t.review != nil {
-		t.review.with(t.Engine, t.now)
+		if err := t.review.with(ctx, t.Engine, t.now); err != nil {
+			return err
+		}
 	}
 	t.fresh, t.still = compare(before, t.Due(), nameOf(change.Policy()))
 	return t.reportOn(ctx, change.After)

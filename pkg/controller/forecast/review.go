@@ -6,7 +6,6 @@ package forecast
 import (
 	"cmp"
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -92,8 +91,8 @@ func (r *review) kind() string {
 // reviewedRule is a rule of the draft with one of its resources.
 type reviewedRule struct{ resource, rule string }
 
-// without counts the objects that the present policies would delete.
-func (r *review) without(e *engine.Engine, now time.Time) {
+// without counts the objects that the present policies would delete. It fails if ctx ends first.
+func (r *review) without(ctx context.Context, e *engine.Engine, now time.Time) error {
 	if r.Before != nil {
 		r.selectBy(e, r.Before)
 	}
@@ -101,27 +100,33 @@ func (r *review) without(e *engine.Engine, now time.Time) {
 		if r.own() != "" && r.own() != name {
 			continue // It shares a ceiling.
 		}
-		for v, in := range deleted(e, name, now) {
-			Add(&r.in(name).WithoutDraft, v, in)
+		err := eachDeleted(ctx, e, name, now, func(v view.Verdict, in time.Duration) { Add(&r.in(name).WithoutDraft, v, in) })
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// with counts the objects that all policies would delete, including the draft.
-func (r *review) with(e *engine.Engine, now time.Time) {
+// with counts the objects that all policies would delete, including the draft. It fails if ctx ends first.
+func (r *review) with(ctx context.Context, e *engine.Engine, now time.Time) error {
 	draft := r.selectBy(e, r.After)
 	for name := range r.selected {
-		for v, in := range deleted(e, name, now) {
+		err := eachDeleted(ctx, e, name, now, func(v view.Verdict, in time.Duration) {
 			Add(&r.in(name).WithDraft, v, in)
 			if v.By.Kind == r.kind() && v.By.Name == r.After.GetName() {
 				r.addDeletion(v, in)
 			}
+		})
+		if err != nil {
+			return err
 		}
 	}
 	r.cutSample()
 	if r.own() == "" && draft != nil {
 		r.addCeilings(draft)
 	}
+	return nil
 }
 
 // selectBy adds the namespaces that a policy applies to, and returns the policy of the engine; nil if it has none.
@@ -179,15 +184,18 @@ const day = 24 * time.Hour
 // Week is how far reviews look ahead.
 const Week = 7 * day
 
-// deleted returns the verdicts on objects of a namespace that are held, or due within a week, each with the time until then.
-func deleted(e *engine.Engine, namespace string, now time.Time) iter.Seq2[view.Verdict, time.Duration] {
-	return func(yield func(view.Verdict, time.Duration) bool) {
-		for v := range e.Verdicts(namespace, now, now.Add(Week)) {
-			if in, ok := DueIn(v, now); ok && !yield(v, in) {
-				return
-			}
+// eachDeleted calls add for each object of a namespace that is held, or due within a week, with the time until then. It fails if ctx ends
+// first, which it checks for each object: with many windows, it takes long to find when an object is deleted.
+func eachDeleted(ctx context.Context, e *engine.Engine, namespace string, now time.Time, add func(view.Verdict, time.Duration)) error {
+	for v := range e.Verdicts(namespace, now, now.Add(Week)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if in, ok := DueIn(v, now); ok {
+			add(v, in)
 		}
 	}
+	return nil
 }
 
 // DueIn returns the time until an object is due; false if it is more than a week, or the object is never due. Held objects count as due.
