@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -62,7 +61,9 @@ func (r *Result) Failed() bool {
 }
 
 // Run runs a test file.
-func Run(ctx context.Context, path string) Result { return run(ctx, path, os.ReadFile) }
+func Run(ctx context.Context, path string) Result {
+	return run(ctx, path, (&reader{left: sizeMost}).read)
+}
 
 // run is Run with another file system.
 func run(ctx context.Context, path string, readFile func(string) ([]byte, error)) Result {
