@@ -9,3 +9,13 @@ func Interned() int {
 	defer interned.Unlock()
 	return len(interned.all)
 }
+
+// LooksAt returns at how many labels Lookup looks one by one, to find one.
+func (k *Compact) LooksAt(label string) int {
+	n := 0
+	for l := k.block(label); l != ""; n++ {
+		_, l = l.next()
+		_, l = l.next()
+	}
+	return n
+}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -25,19 +26,21 @@ import (
 // the same as in lifecycle.Fact. It also implements labels.Labels for these objects, unless hasPlaceholders is set.
 type shared struct {
 	Resource, Namespace string
-	Finished            bool
 	Outcome             gc.Outcome
 	NativeTTL           *time.Duration
 	Controller          *lifecycle.Owner
 	Conditions          lifecycle.Results
 	Propagation         metav1.DeletionPropagation
 	Rereads             lifecycle.Rereads
+	Finished            bool
 
 	scheduledBy     lifecycle.ScheduledBy
 	uidLength       uint16
 	deadlineFixed   bool // see lifecycle.Deadline
 	hasPlaceholders bool
 	encodedLabels   encodedLabels
+	// blocks are where every 16th label begins in encodedLabels, except the first one.
+	blocks []uint32
 }
 
 // Placeholders stand for the values of labels that repeat the UID or name of their object. The API server sets such labels on each Job,
@@ -71,6 +74,7 @@ func sharedOf(f *lifecycle.Fact) *shared {
 		uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
 		deadlineFixed:   f.Deadline.Fixed,
 		encodedLabels:   encodedLabels(encoded),
+		blocks:          encodedLabels(encoded).blocks(),
 		hasPlaceholders: strings.Contains(encoded, uidPlaceholder) || strings.Contains(encoded, namePlaceholder),
 	}
 	interned.all[stored] = weak.Make(k)
@@ -182,6 +186,23 @@ func (l encodedLabels) next() (first string, rest encodedLabels) {
 	return string(l[size : size+int(n)]), l[size+int(n):]
 }
 
+// perBlock is how many labels are looked through one by one. Few objects have more, but an object may have tens of thousands, and every
+// rule of every policy may ask for one.
+const perBlock = 16
+
+// blocks returns where every block of labels begins, except the first one.
+func (l encodedLabels) blocks() []uint32 {
+	var out []uint32
+	for n, rest := 0, l; rest != ""; n++ {
+		if n > 0 && n%perBlock == 0 {
+			out = append(out, uint32(len(l)-len(rest)))
+		}
+		_, rest = rest.next()
+		_, rest = rest.next()
+	}
+	return out
+}
+
 var (
 	_ labels.Labels = &shared{}
 	_ labels.Labels = placeholderLabels{}
@@ -204,7 +225,7 @@ func (k *shared) Get(label string) string {
 
 // Lookup implements labels.Labels.
 func (k *shared) Lookup(label string) (string, bool) {
-	for l := k.encodedLabels; l != ""; {
+	for l := k.block(label); l != ""; {
 		var key, value string
 		key, l = l.next()
 		if value, l = l.next(); key == label {
@@ -212,6 +233,22 @@ func (k *shared) Lookup(label string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// block returns the block of labels that has a label if any has it.
+func (k *shared) block(label string) encodedLabels {
+	begin, end := 0, len(k.encodedLabels)
+	next := sort.Search(len(k.blocks), func(i int) bool {
+		first, _ := k.encodedLabels[k.blocks[i]:].next()
+		return first > label
+	})
+	if next > 0 {
+		begin = int(k.blocks[next-1])
+	}
+	if next < len(k.blocks) {
+		end = int(k.blocks[next])
+	}
+	return k.encodedLabels[begin:end]
 }
 
 // placeholderLabels are the labels of one object whose shared part has placeholders.
