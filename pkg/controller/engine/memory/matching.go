@@ -85,16 +85,18 @@ func (rec *Record) Matching() *Matching {
 
 var noMatching Matching
 
-// SetMatching sets since when rules with after: Matched match the object.
+// SetMatching sets since when rules with after: Matched match the object. It keeps a copy without the spare capacity of slices that grew:
+// a million objects may each match many rules.
 func (rec *Record) SetMatching(m *Matching) {
-	switch ns := rec.NS; {
-	case len(m.Rules)+len(m.Unknown) == 0:
+	ns := rec.NS
+	if len(m.Rules)+len(m.Unknown) == 0 {
 		delete(ns.Matching, rec)
-	case ns.Matching == nil:
-		ns.Matching = map[*Record]*Matching{rec: m}
-	default:
-		ns.Matching[rec] = m
+		return
 	}
+	if ns.Matching == nil {
+		ns.Matching = map[*Record]*Matching{}
+	}
+	ns.Matching[rec] = &Matching{Rules: slices.Clone(m.Rules), Unknown: slices.Clone(m.Unknown)}
 }
 
 // Inherit adds a stored match. Of several, the later time counts.

@@ -16,10 +16,10 @@ type MatchPeriod uint32
 type Matched struct {
 	Rule   MatchID
 	Period MatchPeriod
-	// Since is zero until it can be noted.
-	Since time.Time
 	// ByChange is set if the match began with a change by people that is still to be assessed.
 	ByChange bool
+	// Since is zero until it can be noted.
+	Since time.Time
 }
 
 // MatchedSince returns since when a rule matches the object; zero if that is not known.
