@@ -374,6 +374,70 @@ func TestMatchesByChange(t *testing.T) {
 	}
 }
 
+// TestAnApprovalCoversNoLaterMatches: the hold of objects that come to match a rule by a change, and become due later than others of the
+// same rule, has an ID that no earlier hold had.
+func TestAnApprovalCoversNoLaterMatches(t *testing.T) {
+	edit := func(generation int64, label, value string) *testbuilders.PolicyBuilder {
+		return matchedPolicy(
+			generation,
+			testbuilders.Rule("never", "never").For(gc.ResourceConfigMaps, gc.ResourceJobs).Labelled(label, value),
+			testbuilders.Rule("r", "2m").For(gc.ResourceConfigMaps).Labelled("superseded", "yes").AfterMatched(),
+		)
+	}
+	for name, c := range map[string]struct {
+		again func(w *unusedWorld) (last *testbuilders.PolicyBuilder)
+		want  []string
+	}{
+		"more objects": {func(w *unusedWorld) *testbuilders.PolicyBuilder {
+			w.pass(time.Minute)
+			return edit(3, "app", "y")
+		}, []string{"a", "b", "c", "d"}},
+		"the same objects by another edit": {func(w *unusedWorld) *testbuilders.PolicyBuilder {
+			w.policy(edit(4, "superseded", "yes"))
+			w.noHolds("p")
+			w.policy(edit(5, "app", "x"))
+			w.pass(2 * time.Minute)
+			return edit(5, "app", "x")
+		}, []string{"a", "b"}},
+		"the same objects by their labels": {func(w *unusedWorld) *testbuilders.PolicyBuilder {
+			w.upsert(current("a"), current("b"), current("c"), current("d"))
+			w.noHolds("p")
+			w.CronJobsListed = false
+			w.observeClusterPolicy(guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("1s"))}))
+			w.upsert(superseded("a"), superseded("b"))
+			w.ReplaceCronJobs(nil, w.now)
+			w.listCovered()
+			w.pass(2 * time.Minute)
+			return edit(3, "app", "y")
+		}, []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newMatchedWorld(t, testbuilders.Rule("other", "1h").For(gc.ResourceConfigMaps))
+			w.Config.HoldAbove = 1
+			for _, name := range []string{"c", "d"} {
+				f := superseded(name)
+				f.Labels = labels.Set{"superseded": "yes", "app": "x"}
+				w.upsert(f)
+			}
+			w.upsert(superseded("a"), superseded("b"))
+			w.policy(edit(2, "app", "x"))
+			w.pass(time.Minute)
+			w.policy(edit(3, "app", "y"))
+			w.pass(time.Minute)
+			first := w.oneHold("p", 2)
+			last := c.again(w)
+			second := w.oneHold("p", int64(len(c.want)))
+			if second.ID == first.ID {
+				t.Fatalf("the hold has the ID of before: %+v", second)
+			}
+			w.policy(last.Annotated(gc.AnnotationApprovedHold, first.ID))
+			w.takes()
+			w.policy(last.Annotated(gc.AnnotationApprovedHold, second.ID))
+			w.takes(c.want...)
+		})
+	}
+}
+
 // store0 stores the marks that must be stored now, though more of them follow.
 func (w *unusedWorld) store0() {
 	for _, m := range must(w.MarksToStore(testbuilders.Home, w.now)) {

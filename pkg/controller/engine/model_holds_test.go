@@ -43,9 +43,9 @@ func (e *simulation) hold(f *simBatch, total bool) {
 		h = &simHold{Owner: f.uid, namespace: f.namespace}
 		e.holds = append(e.holds, h)
 	}
-	h.Since, h.ID = e.Now, fmt.Sprint(f.uid, " ", f.namespace, " ", e.version)
+	h.Since, h.ID = e.Now, fmt.Sprint(f.uid, " ", f.namespace, " ", e.version, " ", e.Now)
 	if total {
-		h.ID = fmt.Sprint(f.uid, " ", f.wide[len(f.wide)-1], " ", e.version)
+		h.ID = fmt.Sprint(f.uid, " ", f.wide[len(f.wide)-1], " ", e.version, " ", e.Now)
 	}
 	for _, uid := range f.uids {
 		e.under[uid] = h

@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -199,6 +200,13 @@ func (g *Gate) newBatch(ns *memory.Namespace, p *policy.Policy, changes approval
 	b.UIDs = func(yield func(types.UID) bool) {
 		for _, rec := range b.records {
 			if !yield(rec.UID()) {
+				return
+			}
+		}
+	}
+	b.States = func(yield func(string) bool) {
+		for _, rec := range b.records {
+			if !yield(fmt.Sprint(rec.UID(), " ", rec.ResourceVersion)) {
 				return
 			}
 		}

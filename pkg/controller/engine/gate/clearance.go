@@ -112,7 +112,8 @@ func (g *Gate) attributeToMatch(rec *memory.Record, r policy.Resolution) {
 func (g *Gate) changeOfMatches(r policy.Resolution) approval.Change {
 	id, _ := r.Rule.MatchID()
 	return approval.Change{
-		ID: fmt.Sprintf("matches of %016x", uint64(id)), Policy: r.Policy.UID, Wide: r.Policy.Cluster != nil, Matches: true, Write: g.Writes + 1,
+		ID:     fmt.Sprintf("matches of %016x in generation %d", uint64(id), r.Policy.Generation),
+		Recurs: true, Policy: r.Policy.UID, Wide: r.Policy.Cluster != nil, Matches: true, Write: g.Writes + 1,
 		Text: fmt.Sprintf("the change by which rule %q of policy %s began to match", r.Rule.Name, r.Policy.NamespacedName),
 	}
 }

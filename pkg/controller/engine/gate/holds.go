@@ -39,7 +39,7 @@ func (g *Gate) holdRecords(ns *memory.Namespace, h approval.Hold, all []*memory.
 		into = ns.Holds.Add(ns.Name, &h)
 	} else {
 		g.rememberEnded(ns, into)
-		into.Extend(h)
+		into.Extend(ns.Name, h)
 	}
 	for _, rec := range all {
 		g.addMember(rec, into)

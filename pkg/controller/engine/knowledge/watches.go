@@ -81,7 +81,7 @@ func (k *Knowledge) recovered(resource string, now time.Time) {
 		if ns.Covers(resource) && ns.Listed[resource] != ns.Covered[resource] && !ns.Removed() {
 			k.RecordChange(ns, approval.Change{
 				ID:   fmt.Sprint("observation of ", resource, " in ", ns.Revision.UID),
-				Text: "the observation of " + resource + ", which failed before,", Write: k.Writes + 1,
+				Text: "the observation of " + resource + ", which failed before,", Write: k.Writes + 1, Recurs: true,
 			})
 			ns.Changes.SetObserved(now)
 		}

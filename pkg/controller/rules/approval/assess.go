@@ -4,10 +4,14 @@
 package approval
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +31,8 @@ type Batch struct {
 	Objects, Overdue int
 	// UIDs are the UIDs of the objects; nil if none of them can have become due by an earlier change.
 	UIDs iter.Seq[types.UID]
+	// States identify the objects as they are now, the same on every replica. They matter only if a change recurs.
+	States iter.Seq[string]
 	// Unreported is how many objects of the policy, in all namespaces, were due while the previous controller still ran although its last
 	// status did not count them. It matters only if the changes are unseen.
 	Unreported int
@@ -62,9 +68,10 @@ func Assess(batches []*Batch, recent Recent, now time.Time) []*Hold {
 	sumObjects(all, now)
 	sumUnseen(all)
 	sumShares(all, now)
+	recurring := digests(all)
 	out := make([]*Hold, len(all))
 	for i, b := range all {
-		h, approved := b.hold(now)
+		h, approved := b.hold(recurring, now)
 		switch tooMany := b.exceeds() != nil; {
 		case tooMany && !approved:
 			out[i] = &h
@@ -75,18 +82,52 @@ func Assess(batches []*Batch, recent Recent, now time.Time) []*Hold {
 	return out
 }
 
-// hold returns the hold under which the batch must wait if it exceeds a limit, and whether that hold is approved already. A hold of all
-// namespaces together needs the same ID in each namespace, so its cause is the last change that reaches all of them.
-func (b *assessed) hold(now time.Time) (Hold, bool) {
-	h := Hold{Owner: b.Policy, Since: now}
-	c, where := b.shown, b.Namespace
+// cause is what a hold is about: everything with the same cause waits under one ID.
+type cause struct {
+	policy    types.UID
+	namespace string // empty for all namespaces together
+	change    string
+}
+
+// cause returns the cause of the hold under which the batch must wait if it exceeds a limit, and the change that messages name. A hold of
+// all namespaces together needs the same ID in each namespace, so its cause is the last change that reaches all of them.
+func (b *assessed) cause() (cause, Change) {
 	if wide := b.wide(); wide >= 0 && b.overTotal != nil && b.Cluster {
-		c, where, h.Total = b.Changes[wide], "", true
+		return cause{b.Policy, "", b.Changes[wide].ID}, b.Changes[wide]
 	}
-	id, approved := b.Approvals.holdID(b.Policy, where, c)
+	return cause{b.Policy, b.Namespace, b.shown.ID}, b.shown
+}
+
+// digests returns a digest of all objects that wait by the same cause, for each cause whose change recurs. Another hold by such a change has
+// other objects, or the same objects in another state.
+func digests(all []*assessed) map[cause]string {
+	states := map[cause][]string{}
+	for _, b := range all {
+		if by, c := b.cause(); c.Recurs && b.exceeds() != nil {
+			states[by] = slices.AppendSeq(states[by], b.States)
+		}
+	}
+	out := map[cause]string{}
+	for by, of := range states {
+		slices.Sort(of)
+		sum := sha256.Sum256([]byte(strings.Join(of, "\n")))
+		out[by] = " of " + hex.EncodeToString(sum[:])
+	}
+	return out
+}
+
+// hold returns the hold under which the batch must wait if it exceeds a limit, and whether that hold is approved already. recurring are
+// the digests by causes.
+func (b *assessed) hold(recurring map[cause]string, now time.Time) (Hold, bool) {
+	by, c := b.cause()
+	h := Hold{Owner: b.Policy, Since: now, Total: by.namespace == ""}
+	c.ID += recurring[by]
+	id, approved := b.Approvals.holdID(b.Policy, by.namespace, c)
 	if approved && len(b.Changes) > 1 { // The approval must not cover objects that the other changes made due.
+		joined := b.Changes.join()
+		joined.ID += recurring[by]
 		h.Total = false
-		id, approved = b.Approvals.holdID(b.Policy, b.Namespace, b.Changes.join())
+		id, approved = b.Approvals.holdID(b.Policy, b.Namespace, joined)
 	}
 	h.ID = id
 	if l := b.exceeds(); l != nil {

@@ -5,6 +5,7 @@ package approval
 
 import (
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,6 +60,11 @@ func (b *Batch) approved(write uint64, ids ...string) *Batch {
 
 func (b *Batch) overdue(objects, unreported int) *Batch {
 	b.Overdue, b.Unreported = objects, unreported
+	return b
+}
+
+func (b *Batch) states(all ...string) *Batch {
+	b.States = slices.Values(all)
 	return b
 }
 
@@ -371,5 +377,46 @@ func TestWhy(t *testing.T) {
 				t.Errorf("got %+v, want %q", v[0], c.want)
 			}
 		})
+	}
+}
+
+// TestRecurringChanges: if a change may have the same ID later, its hold has an ID of its own for the objects, whatever their order.
+func TestRecurringChanges(t *testing.T) {
+	again := Change{ID: "again", Text: "matches", Policy: "c", Wide: true, Recurs: true, Write: write}
+	id := func(batches ...*Batch) string {
+		t.Helper()
+		all := Assess(batches, Recent{}, testbuilders.Now)
+		for _, h := range all {
+			if h == nil || h.ID != all[0].ID {
+				t.Fatalf("got %+v, want one hold", all)
+			}
+		}
+		return all[0].ID
+	}
+	one := func(states ...string) *Batch { return of("a", 11, again).states(states...) }
+	first := id(one("x 1", "y 1"))
+	for name, other := range map[string]string{
+		"other objects": id(one("x 1", "z 1")),
+		"more objects":  id(one("x 1", "y 1", "z 1")),
+		"another state": id(one("x 1", "y 2")),
+		"approved":      id(one("x 1", "z 1").approved(write, first)),
+	} {
+		if other == first {
+			t.Errorf("%s: the hold has the same ID", name)
+		}
+	}
+	if got := id(one("y 1", "x 1")); got != first {
+		t.Errorf("got %s for the same objects, want %s", got, first)
+	}
+	both := id(of("a", 8, again).byCluster("c").states("x 1"), of("b", 8, again).byCluster("c").states("y 1"))
+	if got := id(of("b", 8, again).byCluster("c").states("y 1"), of("a", 8, again).byCluster("c").states("x 1")); got != both {
+		t.Errorf("got %s for the same objects of two namespaces, want %s", got, both)
+	}
+	if got := id(of("a", 8, again).byCluster("c").states("x 2"), of("b", 8, again).byCluster("c").states("y 1")); got == both {
+		t.Error("the hold of all namespaces has the same ID for other objects")
+	}
+	joined := Changes{{ID: "1"}, {ID: "2", Recurs: true}, {ID: "3"}}
+	if c := joined.join(); !c.Recurs {
+		t.Error("joined changes do not recur, but one of them does")
 	}
 }

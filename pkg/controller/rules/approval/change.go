@@ -19,8 +19,10 @@ import (
 
 // Change is what a person did that may have made objects of a namespace due.
 type Change struct {
-	// ID is unique, and the same on every replica. Text names the change in messages.
+	// ID is the same on every replica, and unique unless Recurs is set. Text names the change in messages.
 	ID, Text string
+	// Recurs says that another change may have this ID later. A hold that it causes has an ID of its own for the objects that it begins with.
+	Recurs bool
 	// Policy is the policy that was written or deleted; empty for any other change.
 	Policy types.UID
 	// Wide says that Policy is a cluster policy, so that the change reaches many namespaces.
@@ -104,7 +106,7 @@ func (c Changes) join() Change {
 	out := c.Shown()
 	for _, change := range c {
 		ids.Insert(change.ID)
-		out.Write = max(out.Write, change.Write)
+		out.Write, out.Recurs = max(out.Write, change.Write), out.Recurs || change.Recurs
 	}
 	sum := sha256.Sum256([]byte(strings.Join(sets.List(ids), "\n")))
 	out.ID = "together " + hex.EncodeToString(sum[:])

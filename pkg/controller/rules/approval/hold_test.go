@@ -75,7 +75,7 @@ func TestJoinedHolds(t *testing.T) {
 func TestExtend(t *testing.T) {
 	h := &Hold{ID: "0", Owner: "p", Since: testbuilders.Now, Total: true, Members: 3}
 	for i := range formerMost + 5 {
-		h.Extend(Hold{ID: fmt.Sprint(i + 1), Why: "why", Owner: "q", Since: testbuilders.Now.Add(time.Hour)})
+		h.Extend("a", Hold{ID: fmt.Sprint(i + 1), Why: "why", Owner: "q", Since: testbuilders.Now.Add(time.Hour)})
 	}
 	if h.ID != fmt.Sprint(formerMost+5) || h.Why != "why" || h.Total || !h.Since.Equal(testbuilders.Now.Add(time.Hour)) {
 		t.Errorf("extended: %+v", h)
@@ -85,6 +85,26 @@ func TestExtend(t *testing.T) {
 	}
 	if len(h.Former) != formerMost || h.Former[0] != "5" || h.Former[formerMost-1] != fmt.Sprint(formerMost+4) {
 		t.Errorf("former IDs are %v", h.Former)
+	}
+}
+
+// TestExtendByTheSameID: a hold gets no ID for the second time, on all replicas alike. An adopted hold may have the ID of the same change.
+func TestExtendByTheSameID(t *testing.T) {
+	for name, ids := range map[string][]string{"twice": {"1"}, "three times": {"1", "1"}, "an earlier one": {"2", "1"}} {
+		t.Run(name, func(t *testing.T) {
+			h, other := &Hold{ID: "1", Owner: "p"}, &Hold{ID: "1", Owner: "p"}
+			for _, id := range ids {
+				h.Extend("a", Hold{ID: id, Total: true})
+				other.Extend("a", Hold{ID: id, Total: true})
+			}
+			if slices.Contains(h.Former, h.ID) || h.Total || h.ID != other.ID {
+				t.Errorf("extended: %+v and %+v", h, other)
+			}
+		})
+	}
+	adopted := &Hold{ID: "1", Owner: "p", ListedBy: sets.New[types.UID]("p")}
+	if adopted.Extend("a", Hold{ID: "1"}); adopted.ID != "1" {
+		t.Errorf("the adopted hold is %+v", adopted)
 	}
 }
 
@@ -162,10 +182,10 @@ func TestCloneOfHold(t *testing.T) {
 	h := &Hold{ID: "1", Owner: "p", Members: 3, Former: make([]string, 0, formerMost), ListedBy: sets.New[types.UID]("p")}
 	c := h.Clone()
 	for _, id := range []string{"2", "3"} {
-		h.Extend(Hold{ID: id})
+		h.Extend("a", Hold{ID: id})
 	}
 	for _, id := range []string{"4", "5"} {
-		c.Extend(Hold{ID: id})
+		c.Extend("a", Hold{ID: id})
 	}
 	h.ListedBy.Insert("q")
 	c.ListedBy.Insert("r")
