@@ -98,8 +98,8 @@ func (b *assessed) cause() (cause, Change) {
 	return cause{b.Policy, b.Namespace, b.shown.ID}, b.shown
 }
 
-// digests returns a digest of all objects that wait by the same cause, for each cause whose change recurs. Another hold by such a change has
-// other objects, or the same objects in another state.
+// digests returns a digest of all objects that wait by the same cause, for each cause whose change recurs. Another hold by such a change
+// has other objects, or the same objects in another state.
 func digests(all []*assessed) map[cause]string {
 	states := map[cause][]string{}
 	for _, b := range all {

@@ -70,8 +70,8 @@ func (h *Hold) Before(other *Hold) bool {
 }
 
 // Extend prepares the hold for objects that a later change made due. The hold gets the ID of the later change, so that an approval of the
-// old ID does not cover these objects. If this replica gave it that ID before, it gets another one. The ID of an adopted hold may be that of
-// the same change, which another replica has seen before.
+// old ID does not cover these objects. If this replica gave it that ID before, it gets another one. The ID of an adopted hold may be that
+// of the same change, which another replica has seen before.
 func (h *Hold) Extend(namespace string, by Hold) {
 	h.Former = append(h.Former, h.ID)
 	h.Former = h.Former[max(0, len(h.Former)-formerMost):]
