@@ -170,7 +170,7 @@ func TestCeilingsHoldAndAreFair(t *testing.T) {
 func checkCeiling(t *rapid.T, c *recomputation, p policy, resource string, most int) {
 	total, kept, taken := map[string]int{}, 0, map[string]bool{}
 	for _, f := range c.Objects {
-		if f.Resource != resource || !c.selects(p, f.Namespace) || c.namespaceForbids(f.Namespace) != "" || !c.counts(f) {
+		if f.Resource != resource || !f.Finished || !c.selects(p, f.Namespace) || c.namespaceForbids(f.Namespace) != "" || !c.counts(f) {
 			continue
 		}
 		total[f.Namespace]++
