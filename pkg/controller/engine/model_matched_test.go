@@ -112,7 +112,7 @@ func (e *simulation) checkMatched(t *rapid.T, f *lifecycle.Fact, answers map[typ
 			identity := identities[0]
 			identities = identities[1:]
 			at, seen := e.unmatched[memory.MatchKey{UID: f.UID, Rule: ids[identity]}]
-			if answers[f.UID].By == ref.String()+" "+r.Name && seen && e.Now.Sub(at) < e.leastTTL(r.TTL) {
+			if answers[f.UID].By == ref.String()+" "+r.Name && seen && e.Now.Sub(at) < e.leastTTL(r.TTL, f) {
 				t.Fatalf("%s is deleted at %s, and %s did not match it at %s", f.UID, e.Now, identity, at)
 			}
 		}
@@ -125,21 +125,26 @@ func (e *simulation) checkMatched(t *rapid.T, f *lifecycle.Fact, answers map[typ
 	}
 }
 
-// leastTTL returns a TTL, or a maxTTL that is less.
-func (e *simulation) leastTTL(ttl *gc.TTL) time.Duration {
+// leastTTL returns a TTL, or a maxTTL that is less, or zero if maxTTL has ended since the object finished.
+func (e *simulation) leastTTL(ttl *gc.TTL, f *lifecycle.Fact) time.Duration {
 	least := time.Duration(math.MaxInt64)
-	add := func(ttl *gc.TTL) {
+	add := func(ttl *gc.TTL, limits bool) {
 		if ttl == nil {
 			return
 		}
-		if d, err := gc.ParseDuration(string(*ttl)); err == nil {
+		d, err := gc.ParseDuration(string(*ttl))
+		switch {
+		case err != nil:
+		case limits && f.Finished && e.Now.Sub(f.FinishedAt) >= d:
+			least = 0
+		default:
 			least = min(least, d)
 		}
 	}
-	add(ttl)
+	add(ttl, false)
 	for _, p := range e.ClusterPolicies {
 		if p.Spec.Guardrails != nil {
-			add(p.Spec.Guardrails.MaxTTL)
+			add(p.Spec.Guardrails.MaxTTL, true)
 		}
 	}
 	return least

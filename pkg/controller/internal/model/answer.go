@@ -166,18 +166,51 @@ func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 	}
 	for _, p := range c.enforcedIn(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.MaxTTL != nil {
-			m = earlier(m, after(c.sinceWhen(f), g.MaxTTL))
+			m = earlier(m, c.maxTTLEnds(f, g))
 		}
 	}
 	return m
 }
 
+// maxTTLEnds returns when the maxTTL of a guardrail ends. If the object has finished, it counts from its end, unless the rules count from
+// an earlier time.
+func (c *recomputation) maxTTLEnds(f *lifecycle.Fact, g *gc.Guardrails) moment {
+	end := after(c.sinceWhen(f), g.MaxTTL)
+	if ended := c.endedAt(f); f.Finished && !ended.IsZero() {
+		end = earlier(end, after(ended, g.MaxTTL))
+	}
+	return end
+}
+
+// minTTLEnds returns when the largest minTTL ends; false if there is none. If the object has finished, it counts from its end, or from a
+// later time that the rules count from. In the latter case, it keeps nothing beyond maxTTL, unless it does so if it counts from the end.
+func (c *recomputation) minTTLEnds(f *lifecycle.Fact) (moment, bool) {
+	var least time.Duration
+	longest := moment{never: true}
+	for _, p := range c.enforcedIn(f.Namespace) {
+		if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil {
+			least = max(least, duration(*g.MinTTL))
+		}
+		if g := p.cluster.Guardrails; g != nil && g.MaxTTL != nil {
+			longest = earlier(longest, c.maxTTLEnds(f, g))
+		}
+	}
+	since, ended := c.sinceWhen(f), c.endedAt(f)
+	byRules := moment{at: since.Add(least)}
+	if !f.Finished || ended.IsZero() {
+		return byRules, least > 0
+	}
+	byEnd := moment{at: ended.Add(least)}
+	if longest.before(byRules) {
+		byRules = longest
+	}
+	return later(byEnd, byRules), least > 0
+}
+
 // notBeforeMinTTL raises the answer to the largest minTTL, and to the end of the object or its controller.
 func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
-	for _, p := range c.enforcedIn(f.Namespace) {
-		if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil && duration(*g.MinTTL) > 0 {
-			m = later(m, after(c.sinceWhen(f), g.MinTTL))
-		}
+	if end, ok := c.minTTLEnds(f); ok {
+		m = later(m, end)
 	}
 	if f.FirstSeen != nil { // What does not say when it finished has finished some time before it was first seen.
 		m = later(m, moment{at: c.notBeforeOwner(f, m.at)})

@@ -86,7 +86,7 @@ func (c *recomputation) noticeLimit(f *lifecycle.Fact, s effectiveAnswer) moment
 	limit := moment{never: true}
 	for _, p := range c.enforcedIn(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.MaxTTL != nil {
-			limit = earlier(limit, after(c.sinceWhen(f), g.MaxTTL))
+			limit = earlier(limit, c.maxTTLEnds(f, g))
 		}
 	}
 	return c.notBeforeMinTTL(f, limit)

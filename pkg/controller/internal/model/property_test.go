@@ -55,8 +55,8 @@ func TestNothingGoesThatMustStay(t *testing.T) {
 func (w *World) mustWait(f *lifecycle.Fact) bool {
 	c := w.recomputation(PolicyRef{})
 	since := c.sinceWhen(f)
-	if f.NativeTTL != nil && f.FinishedAt.Before(since) {
-		since = f.FinishedAt // The TTL of the object counts from its end, also if the rule began to match later.
+	if f.Finished && f.FinishedAt.Before(since) {
+		since = f.FinishedAt // The TTL of the object and maxTTL count from its end, also if the rule began to match later.
 	}
 	return slices.ContainsFunc(c.matches[f.UID], func(v match) bool {
 		return v.waitFor != nil && (v.waitFor.OnTimeout != gc.WaitTimeoutDelete ||
@@ -85,9 +85,36 @@ func TestMinTTLIsNeverUndercut(t *testing.T) {
 			}
 			for _, f := range w.Objects {
 				if a := answers[f.UID]; a.Action == Delete && matches(p.Spec.NamespaceSelector, labels.Set(w.Namespaces[f.Namespace].Labels)) &&
-					w.Now.Sub(f.Created) < least {
-					t.Errorf("%s goes %s after its creation, though %s keeps it %s", f.Name, w.Now.Sub(f.Created), p.Name, least)
+					(w.Now.Sub(f.Created) < least || f.Finished && w.Now.Sub(f.FinishedAt) < least) {
+					t.Errorf("%s goes, created %s and finished %s, though %s keeps it %s", f.Name, f.Created, f.FinishedAt, p.Name, least)
 				}
+			}
+		}
+	})
+}
+
+// TestMaxTTLIsNeverExceeded: however late a rule began to match, what has finished waits no longer than maxTTL after its end, or minTTL if
+// that is more, or for something else than time.
+func TestMaxTTLIsNeverExceeded(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		answers, c := w.Answers(), w.recomputation(PolicyRef{})
+		for _, f := range w.Objects {
+			a := answers[f.UID]
+			if !f.Finished || a.Action != Wait || a.Reason != "NotDue" {
+				continue
+			}
+			var least, most time.Duration
+			limited := false
+			for _, p := range c.enforcedIn(f.Namespace) {
+				if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil {
+					least = max(least, duration(*g.MinTTL))
+				}
+				if g := p.cluster.Guardrails; g != nil && g.MaxTTL != nil {
+					most, limited = max(most, duration(*g.MaxTTL)), true
+				}
+			}
+			if ends := c.endedAt(f).Add(max(least, most) + time.Second); limited && !a.At.Before(ends) {
+				t.Errorf("%s waits until %s, though maxTTL ends before %s: %+v", f.Name, a.At, ends, a)
 			}
 		}
 	})

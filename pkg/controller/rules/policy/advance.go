@@ -168,7 +168,7 @@ func (e *Effective) needs(a answer, limits Limits) Advance {
 	case a.reason == ReasonOverCeiling:
 		out.Lead, out.Limit, out.Required = out.Least, a.at, false
 	case !b.maxTTL.never && !a.at.IsZero():
-		out.Limit = e.raise(answer{at: e.since().Add(b.maxTTL.duration)}, limits).at
+		out.Limit = e.raise(answer{at: e.maxTTLEnds(b)}, limits).at
 	}
 	if e.Announced.Fits(a.at) {
 		out.Announced = e.Announced

@@ -88,21 +88,21 @@ func stricter(a, b int) int {
 	return a
 }
 
-// applyMaxTTL cuts an answer to maxTTL. Never stays never, unless allowNever is false.
-func (b *Bounds) applyMaxTTL(a answer, finished time.Time) answer {
+// applyMaxTTL cuts an answer to latest, which is when maxTTL ends. Never stays never, unless allowNever is false.
+func (b *Bounds) applyMaxTTL(a answer, latest time.Time) answer {
 	if b.maxTTL.never || a.never && !b.forbidNever {
 		return a
 	}
-	if latest := finished.Add(b.maxTTL.duration); a.never || a.at.After(latest) {
+	if a.never || a.at.After(latest) {
 		a.at, a.never = latest, false
 	}
 	return a
 }
 
-// applyMinTTL raises an answer to minTTL. Without one, an answer may be earlier than what durations count from: the TTL of the object
-// itself counts from its end, whatever the rules count from.
-func (b *Bounds) applyMinTTL(a answer, since time.Time) answer {
-	if earliest := since.Add(b.minTTL); b.minTTL > 0 && !a.never && a.at.Before(earliest) {
+// applyMinTTL raises an answer to earliest, which is when minTTL ends. Without one, an answer may be earlier than what durations count
+// from: the TTL of the object itself counts from its end, whatever the rules count from.
+func (b *Bounds) applyMinTTL(a answer, earliest time.Time) answer {
+	if b.minTTL > 0 && !a.never && a.at.Before(earliest) {
 		a.at = earliest
 	}
 	return a

@@ -281,7 +281,7 @@ func (e *Effective) wholeSecond(a answer) answer {
 // raise moves an answer to the end of minTTL, or to the end of the object, if it is earlier: the answer may count from the creation, and
 // the object or its controller may have run for longer.
 func (e *Effective) raise(a answer, limits Limits) answer {
-	a = limits.Bounds.applyMinTTL(a, e.since())
+	a = limits.Bounds.applyMinTTL(a, e.minTTLEnds(limits.Bounds))
 	ended := e.EndedAt()
 	if e.FirstSeen != nil { // It finished some time before it was first seen.
 		ended = e.owner().FinishedAt
@@ -319,7 +319,7 @@ func (e *Effective) adjustMatches(r Resolution, a answer, limits Limits, t *trac
 	}
 	annotated := e.annotate(a)
 	t.addAnnotation(a, annotated)
-	cut := limits.Bounds.applyMaxTTL(annotated, e.since())
+	cut := limits.Bounds.applyMaxTTL(annotated, e.maxTTLEnds(limits.Bounds))
 	t.add("guardrails.maxTTL", limits.Bounds.maxTTLPolicy, annotated, cut)
 	return r, cut
 }

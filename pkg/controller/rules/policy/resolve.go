@@ -174,7 +174,7 @@ func (m *Match) answerByTime(o *Object) answer {
 	return (&Match{Policy: m.Policy, Rule: m.Rule}).answer(o)
 }
 
-// since is the time from which the TTL of the annotation, minTTL and maxTTL are counted.
+// since is the time from which the TTL of the annotation is counted.
 func (e *Effective) since() time.Time {
 	_, at := e.last()
 	return at
@@ -187,6 +187,33 @@ func (e *Effective) last() (*trigger, time.Time) {
 		return &afterMatched, e.matched
 	}
 	return e.trigger, at
+}
+
+// maxTTLEnds returns when maxTTL ends, if there is one. It counts from the end of an object that has finished, unless since is earlier.
+// Otherwise a rule that always begins to match anew, because it is changed again and again, would keep the object forever.
+func (e *Effective) maxTTLEnds(b *Bounds) time.Time {
+	from := e.since()
+	if ended := e.EndedAt(); e.Finished && !ended.IsZero() && ended.Before(from) {
+		from = ended
+	}
+	return from.Add(b.maxTTL.duration)
+}
+
+// minTTLEnds returns when minTTL ends. It counts from since, and from the end of an object that has finished. If since is later than the
+// end, minTTL keeps nothing beyond maxTTL because of that.
+func (e *Effective) minTTLEnds(b *Bounds) time.Time {
+	at := e.since().Add(b.minTTL)
+	ended := e.EndedAt()
+	if !e.Finished || ended.IsZero() {
+		return at
+	}
+	if latest := e.maxTTLEnds(b); !b.maxTTL.never && latest.Before(at) {
+		at = latest
+	}
+	if byEnd := ended.Add(b.minTTL); at.Before(byEnd) {
+		return byEnd
+	}
+	return at
 }
 
 // since is the time from which the TTL of a rule is counted.
@@ -260,7 +287,7 @@ func (e *Effective) Counting(b *Bounds, now time.Time) Counting {
 		return Counting{Until: from}
 	}
 	out := Counting{Counts: true, Finished: e.Finished}
-	kept := b.applyMaxTTL(e.annotate(answer{at: from}), e.since())
+	kept := b.applyMaxTTL(e.annotate(answer{at: from}), e.maxTTLEnds(b))
 	switch {
 	case kept.never:
 		out.KeptByAnnotation = true
