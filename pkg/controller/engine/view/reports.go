@@ -169,25 +169,33 @@ func (v *View) sumUp(ns *memory.Namespace, pause func(struct{}) bool) (sums repo
 	if summed(ns) {
 		return ns.Sums, true
 	}
-	sums, since := report.Sums{}, ns.Updates
+	sums, since, holds := report.Sums{}, ns.Updates, slices.Clone(ns.Holds)
 	for i := 0; i < len(ns.Records); i++ {
 		v.addTo(sums, ns.Records[i])
 		if !v.Proceed(ns.Work(), pause) {
 			return nil, false
+		}
+		if !slices.Equal(holds, ns.Holds) { // What was read before counts objects as held by a hold that is not listed any more.
+			i, sums, since, holds = -1, report.Sums{}, ns.Updates, slices.Clone(ns.Holds)
 		}
 	}
 	ns.Sums, ns.SumsAt = sums, since // If an object has changed meanwhile, summed returns false.
 	return sums, true
 }
 
-// addTo adds a record to the sums of the policies that decide for it.
+// addTo adds a record to the sums of the policies that decide for it. A record whose hold has ended is not held, although that may not have
+// been applied to it yet: a leader that starts with this status would hold again what was approved.
 func (v *View) addTo(sums report.Sums, rec *memory.Record) {
 	if p := rec.Policy; p != nil {
-		s := sums.Of(p)
-		s.Add(p, &rec.Compact, rec.Decision(), func() string { return v.Explain(rec).Detail })
+		s, d := sums.Of(p), rec.Decision()
 		if rec.Due {
-			s.AddToHold(gate.HeldBy(rec, p.UID), rec.Resource)
+			held := gate.HeldBy(rec, p.UID)
+			if d.Reason == policy.ReasonHeld && held == nil {
+				d.Action = policy.Delete
+			}
+			s.AddToHold(held, rec.Resource)
 		}
+		s.Add(p, &rec.Compact, d, func() string { return v.Explain(rec).Detail })
 	}
 	for _, p := range rec.Previews() {
 		sums.Of(p.Policy).Add(p.Policy, &rec.Compact, p.Decision, func() string { return v.WithDetail(rec, p.Decision).Detail })
