@@ -265,8 +265,7 @@ func (s *budgetRun) rest(t *rapid.T) {
 	s.take(t)
 	for more := true; more; more = s.limited.HasWork() { // Lists at the end may make more work.
 		s.both(func(t *driver) {
-			for at, ok := t.Timers.Next(); ok && !at.After(s.now); at, ok = t.Timers.Next() {
-				t.Expire(s.now)
+			for t.Expire(s.now) {
 			}
 			for t.Step(s.now) { // One object may put many others above a limit.
 			}
