@@ -477,7 +477,7 @@ func TestStoresApprove(t *testing.T) {
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%s, %s: got %v, want %q", kind, name, err, tc.want)
 			}
-			if approved := strings.Contains(s.stored(kind), "5f3c"); approved != (tc.want == "") {
+			if approved := strings.Contains(s.stored(kind), `"5f3c"`); approved != (tc.want == "") {
 				t.Errorf("%s, %s: approved %t", kind, name, approved)
 			}
 		}
