@@ -54,7 +54,7 @@ const prompt = "$ "
 
 var (
 	directive = regexp.MustCompile(`^<!-- docs:([\w-]+) ?(.*?)(-->)?$`)
-	fileName  = regexp.MustCompile(`^# ([\w-]+\.yaml)$`)
+	fileName  = regexp.MustCompile(`^# ([\w.-]+\.yaml)$`)
 	heredoc   = regexp.MustCompile(`<<-?'?(\w+)'?`)
 )
 

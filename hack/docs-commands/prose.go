@@ -37,14 +37,15 @@ var (
 	elsewhere = regexp.MustCompile(`-n winnow-system .*deployment|^make (bench|soak|test-long)|^kubectl proxy`)
 	// named are commands that a sentence only names. They must have a help.
 	named = []string{
-		"kubectl apply", "kubectl apply --dry-run=server", "kubectl apply -k", "kubectl auth can-i", "kubectl create job --from",
-		"kubectl delete --dry-run=server", "kubectl describe", "kubectl diff", "kubectl explain", "kubectl get", "kubectl winnow",
-		"kubectl winnow approve", "kubectl winnow keep", "kubectl winnow preview", "kubectl winnow report -f", "kubectl winnow restore",
-		"kubectl winnow ui", "kubectl winnow ui --port 8002", "kubectl winnow why",
+		"kubectl apply", "kubectl apply --dry-run=server", "kubectl apply -k", "kubectl auth can-i",
+		"kubectl auth can-i update jobs/status -n team-a --as=alice", "kubectl create job --from", "kubectl delete",
+		"kubectl delete --dry-run=server", "kubectl describe", "kubectl diff", "kubectl explain", "kubectl get", "kubectl get -o yaml",
+		"kubectl rollout undo", "kubectl winnow", "kubectl winnow approve", "kubectl winnow keep", "kubectl winnow preview",
+		"kubectl winnow report -f", "kubectl winnow restore", "kubectl winnow ui", "kubectl winnow ui --port 8002", "kubectl winnow why",
 	}
 	writes = regexp.MustCompile(`^kubectl (annotate|apply|create|delete|label|patch|scale)\b`)
 	// placeholders are replaced by what prose creates.
-	placeholders = strings.NewReplacer("TEAM", "team-a", "NAME", "name", "POLICY", "name")
+	placeholders = strings.NewReplacer("TEAM", "team-a", "NAME", "name", "POLICY", "name", "FILE", "policy.yaml")
 )
 
 // prosePage returns a page of the commands that other pages have in their prose.
