@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -171,5 +172,30 @@ func TestOrdersSayWhatWasApproved(t *testing.T) {
 		if o.ApprovedHold != want || o.PolicyGeneration != 2 || !o.Since.Equal(o.Fact.FinishedAt) {
 			t.Errorf("%s: hold %q, generation %d, since %v", name, o.ApprovedHold, o.PolicyGeneration, o.Since)
 		}
+	}
+}
+
+// TestWhatIsApprovedIsNotReportedAsHeld: also while the approval has not been applied to all objects, and if it comes while the report is
+// being made. A leader that starts with a status without the hold would hold what still counts as held.
+func TestWhatIsApprovedIsNotReportedAsHeld(t *testing.T) {
+	for name, approves := range map[string]func(w *world, approve func()){
+		"before": func(_ *world, approve func()) { approve() },
+		"while":  func(w *world, approve func()) { w.interrupt = sync.OnceFunc(approve) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHoldWorld(t, ttlPolicy("1h", 1))
+			w.policy(ttlPolicy("10m", 2))
+			id := w.oneHold("p", 4).ID
+			w.upsert(job(time.Minute, "young")) // So that all are counted again.
+			w.setBudget(1)
+			approves(w, func() { w.observePolicy(ttlPolicy("10m", 2).Annotated(gc.AnnotationApprovedHold, id)) })
+			r := w.Reports(testbuilders.Home)[0]
+			if !w.HasWork() {
+				t.Fatal("the approval was applied at once, so this tests nothing")
+			}
+			if r.Due != 4 || r.Held != 0 || len(r.Holds) != 0 {
+				t.Errorf("reports %d due, %d held and %d holds, want 4, 0 and 0", r.Due, r.Held, len(r.Holds))
+			}
+		})
 	}
 }
