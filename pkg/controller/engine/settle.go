@@ -98,12 +98,12 @@ func (e *Engine) decidePreviews(rec *memory.Record, now time.Time) time.Time {
 		effective := e.Resolve(rec)
 		for _, v := range e.Asked.Matches.Previews {
 			with := effective.With(v)
-			r, d := with.Decide(e.LimitsOn(rec), now)
+			r, d := decide.On(rec, &with, e.LimitsOn(rec), now)
 			next.AddTime(d.PassesAt)
 			if r.Policy != v.Policy || !d.Candidate() && d.Action != policy.SetDeadline {
 				continue
 			}
-			d = e.HoldQuotaDelete(rec, &with, e.HoldDelete(rec, r, decide.WithOverSince(rec, d), now), now)
+			d = e.HoldQuotaDelete(rec, &with, e.HoldDelete(rec, r, d, now), now)
 			e.NeedRights(rec, v.Policy, d)
 			out = append(out, memory.Preview{Policy: v.Policy, Decision: d})
 			next.Add(d)

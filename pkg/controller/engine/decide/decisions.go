@@ -36,18 +36,31 @@ func (dec *Decider) Decide(rec *memory.Record, now time.Time) (policy.Resolution
 		return policy.Resolution{}, policy.Decision{Action: policy.Ignore, Reason: reason}
 	}
 	effective := dec.Resolve(rec)
-	r, d := effective.Decide(dec.LimitsOn(rec), now)
-	return r, WithOverSince(rec, d)
+	return On(rec, &effective, dec.LimitsOn(rec), now)
 }
 
-// WithOverSince returns d with the time since which the record is over a limit, if the record is due because of that.
-func WithOverSince(rec *memory.Record, d policy.Decision) policy.Decision {
+// DecideAgain returns the decision that a record has, with what is not stored of it, and a time at which it has this decision.
+func (dec *Decider) DecideAgain(rec *memory.Record) (r policy.Resolution, d policy.Decision, at time.Time) {
+	if rec.NS.Excluded() != "" {
+		r, d = dec.Decide(rec, at)
+		return r, d, at
+	}
+	effective, on := dec.Resolve(rec), dec.LimitsOn(rec)
+	at = effective.DecidedAt(rec.Decision(), rec.Resolution(), on)
+	r, d = On(rec, &effective, on, at)
+	return r, d, at
+}
+
+// On returns what policies decide for a record, with the time since which it is over a limit, if it is due because of that. effective is
+// what the policies say about it.
+func On(rec *memory.Record, effective *policy.Effective, on policy.Limits, now time.Time) (policy.Resolution, policy.Decision) {
+	r, d := effective.Decide(on, now)
 	if memory.ByLimit(d.Reason) {
 		if over := rec.OverSince(); over.After(d.At) {
 			d.At = over
 		}
 	}
-	return d
+	return r, d
 }
 
 // DecideWithoutQuotas returns the decision of the policies for a record if percentOfQuota limits nothing. A ceiling does not decide instead
@@ -55,6 +68,6 @@ func WithOverSince(rec *memory.Record, d policy.Decision) policy.Decision {
 func (dec *Decider) DecideWithoutQuotas(rec *memory.Record, effective *policy.Effective, now time.Time) policy.Decision {
 	on := dec.LimitsOn(rec)
 	on.QuotasInDoubt, on.Over = true, nil
-	_, d := effective.Decide(on, now)
-	return WithOverSince(rec, d)
+	_, d := On(rec, effective, on, now)
+	return d
 }

@@ -13,9 +13,7 @@ import (
 
 // Explain returns the decision for a record with its detail.
 func (g *Gate) Explain(rec *memory.Record) policy.Decision {
-	effective := g.Resolve(rec)
-	at := effective.DecidedAt(rec.Decision(), rec.Resolution(), g.LimitsOn(rec))
-	r, d := g.Decide(rec, at)
+	r, d, at := g.DecideAgain(rec)
 	return g.WithDetail(rec, g.ApplyHolds(rec, r, d, at))
 }
 
