@@ -315,6 +315,8 @@ func TestVersion(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || got["clientVersion"] == "" || got["serverVersion"] != "v9.9.9" {
 		t.Errorf("ended with %d: %v: %s%s", code, err, out, errOut)
 	}
+	newTestCluster(t).withWinnow(nil, nil).with(map[string]any{"/openapi/v3" + winnowPath: http.StatusNotFound}).
+		expectError("this cluster has Winnow, but the API server has not read its version yet: try again in a minute", "version")
 	out, errOut, code = runAt(t, "http://127.0.0.1:1", "version", "--client")
 	if code != 0 || !strings.HasPrefix(out, "Client Version: v") || strings.Contains(out, "Server") {
 		t.Errorf("--client ended with %d: %s%s", code, out, errOut)

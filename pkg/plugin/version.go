@@ -6,9 +6,11 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
@@ -90,6 +92,10 @@ func (o *versionOptions) server(ctx context.Context) (name string, installed boo
 	}
 	path := "/openapi/v3/apis/" + v1alpha1.SchemeGroupVersion.String()
 	content, err := client.RESTClient().Get().AbsPath(path).Do(ctx).Raw()
+	if apierrors.IsNotFound(err) {
+		// The API server reads the documents of an aggregated API server some time after it passes on requests.
+		return "", installed, errors.New("this cluster has Winnow, but the API server has not read its version yet: try again in a minute")
+	}
 	if err != nil {
 		return "", installed, fmt.Errorf("reading %s: %w", path, err)
 	}

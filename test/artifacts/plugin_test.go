@@ -153,6 +153,21 @@ type reported struct {
 	Incomplete []string
 }
 
+// waitForVersion waits until the API server has read the OpenAPI document of a Winnow that was just installed.
+func waitForVersion(t *testing.T, kubeconfig string) {
+	t.Helper()
+	err := poll.Until(t.Context(), 5*time.Minute, 100*time.Millisecond, func(context.Context) error {
+		stdout, stderr, code := run(t, kubeconfig, "version")
+		if code != 0 || !strings.Contains(stdout, "\nServer Version: v") {
+			return fmt.Errorf("kubectl winnow version ended with %d: %s%s", code, stdout, stderr)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // localDrafts are the policies of a file.
 func localDrafts(t *testing.T, file string) local.Drafts {
 	t.Helper()
@@ -313,9 +328,7 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	compareCandidates(t, want)
 	var after reported
 	mustRun(t, 0, &after, admin, "report", "-n", pluginNamespace, "-o", "json")
-	if out := mustRun(t, 0, nil, tenant, "version"); !strings.Contains(out, "\nServer Version: v") {
-		t.Errorf("version: %s", out)
-	}
+	waitForVersion(t, tenant)
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("the report with the policies in the cluster (-before +after):\n%s", diff)
 	}
