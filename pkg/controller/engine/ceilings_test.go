@@ -285,7 +285,7 @@ func TestAPreviewUnderACeiling(t *testing.T) {
 		t.Fatalf("before: %+v", rec.Previews())
 	}
 	w.pass(time.Minute)
-	if got := rec.Previews(); len(got) != 1 || got[0].Decision.Action != policy.Delete || got[0].Decision.Reason != policy.ReasonExpired {
+	if got := rec.Previews(); len(got) != 1 || got[0].Decision().Action != policy.Delete || got[0].Decision().Reason != policy.ReasonExpired {
 		t.Errorf("after: %+v", got)
 	}
 	if got := w.decisionOn("x"); got.by != "ceiling=b" {

@@ -363,7 +363,7 @@ func TestPreviewsOfJobsAndPods(t *testing.T) {
 	w.upsert(job(time.Minute, "job"), testbuilders.Pod("pod").Succeeded(w.now.Add(-time.Minute)).Fact())
 	for _, name := range []string{"job", "pod"} {
 		previews := w.Records.Get(w.facts[name].UID).Previews()
-		if len(previews) != 1 || previews[0].Decision.Action != policy.Delete {
+		if len(previews) != 1 || previews[0].Decision().Action != policy.Delete {
 			t.Errorf("%s: previews %+v", name, previews)
 		}
 	}

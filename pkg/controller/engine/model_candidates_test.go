@@ -66,8 +66,8 @@ func (e *simulation) checkCandidate(t *rapid.T, uid types.UID, c *gc.CleanupCand
 		state = gc.CandidateNotified
 	}
 	if rec := e.leader.Records.Get(uid); rec != nil && rec.Policy == nil && len(rec.Previews()) > 0 {
-		p := rec.Previews()[0]
-		state, reason, at, by = view.States[p.Decision.Action], string(p.Decision.Reason), p.Decision.At, ""
+		d := rec.Previews()[0].Decision()
+		state, reason, at, by = view.States[d.Action], string(d.Reason), d.At, ""
 	}
 	switch {
 	case c == nil && state == gc.CandidateNone:

@@ -56,7 +56,7 @@ func (e *simulation) casePreviews(t *testing.T, c model.Case) {
 			if got[ref] == nil {
 				got[ref] = map[types.UID]model.Answer{}
 			}
-			got[ref][rec.UID()] = model.Answer{Action: actionNames[p.Decision.Action], Reason: string(p.Decision.Reason)}
+			got[ref][rec.UID()] = model.Answer{Action: actionNames[p.Decision().Action], Reason: string(p.Decision().Reason)}
 		}
 	}
 	want := map[model.PolicyRef]map[types.UID]model.Answer{}

@@ -185,8 +185,8 @@ func (e *simulation) checkPreviews(t *rapid.T, previews map[model.PolicyRef]map[
 		ref := model.PolicyRef{Namespace: p.Policy.Namespace, Name: p.Policy.Name}
 		want, ok := previews[ref][rec.UID()]
 		want = e.held(want, e.heldBy(rec.UID(), model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}) != nil)
-		if !ok || actionNames[p.Decision.Action] != want.Action || string(p.Decision.Reason) != want.Reason {
-			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.UID(), ref, p.Decision, want)
+		if !ok || actionNames[p.Decision().Action] != want.Action || string(p.Decision().Reason) != want.Reason {
+			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.UID(), ref, p.Decision(), want)
 		}
 		delete(previews[ref], rec.UID())
 	}

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/decide"
@@ -92,7 +93,8 @@ func (e *Engine) decidePreviews(rec *memory.Record, now time.Time) time.Time {
 		}
 		return time.Time{}
 	}
-	var out []memory.Preview
+	var buffer [8]memory.Preview
+	out := buffer[:0]
 	var next decide.Earliest
 	if ns.Excluded() == "" {
 		effective := e.Resolve(rec)
@@ -103,14 +105,14 @@ func (e *Engine) decidePreviews(rec *memory.Record, now time.Time) time.Time {
 			if r.Policy != v.Policy || !d.Candidate() && d.Action != policy.SetDeadline {
 				continue
 			}
-			d = e.HoldQuotaDelete(rec, &with, e.HoldDelete(rec, r, d, now), now)
+			d = e.HoldPreview(rec, &with, r, d, now)
 			e.NeedRights(rec, v.Policy, d)
-			out = append(out, memory.Preview{Policy: v.Policy, Decision: d})
+			out = append(out, memory.PreviewOf(r, d))
 			next.Add(d)
 		}
 	}
-	if len(out) > 0 || rec.Extra != nil {
-		rec.EnsureExtra().Previews = out
+	if !slices.Equal(out, rec.Previews()) {
+		rec.EnsureExtra().Previews = append([]memory.Preview(nil), out...) // Not Clone, which would move the buffer to the heap.
 	}
 	return next.At
 }

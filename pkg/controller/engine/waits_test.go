@@ -188,7 +188,7 @@ func TestAPreviewOfAWait(t *testing.T) {
 	w := waitingWorld(t, waitingPolicy(1, "2h", gc.WaitTimeoutDelete).Preview(), 2*time.Hour, "a")
 	previewed := func(want policy.Action) {
 		t.Helper()
-		if p := w.Records.Get(w.facts["a"].UID).Previews(); len(p) != 1 || p[0].Decision.Action != want {
+		if p := w.Records.Get(w.facts["a"].UID).Previews(); len(p) != 1 || p[0].Decision().Action != want {
 			t.Errorf("got %+v, want action %d", p, want)
 		}
 	}

@@ -160,7 +160,7 @@ func TestAPreviewWaitsForWindows(t *testing.T) {
 	w.upsert(jobs(2*time.Hour, "a")...)
 	previewed := func(action policy.Action, reason policy.Reason) {
 		t.Helper()
-		if p := w.Records.Get(w.facts["a"].UID).Previews(); len(p) != 1 || p[0].Decision.Action != action || p[0].Decision.Reason != reason {
+		if p := w.Records.Get(w.facts["a"].UID).Previews(); len(p) != 1 || p[0].Decision().Action != action || p[0].Decision().Reason != reason {
 			t.Errorf("got %+v, want action %d for %s", p, action, reason)
 		}
 	}

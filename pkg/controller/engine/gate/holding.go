@@ -6,6 +6,7 @@ package gate
 import (
 	"time"
 
+	"github.com/winnow-dev/winnow/pkg/controller/engine/decide"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
@@ -15,6 +16,27 @@ import (
 func (g *Gate) Explain(rec *memory.Record) policy.Decision {
 	r, d, at := g.DecideAgain(rec)
 	return g.WithDetail(rec, g.ApplyHolds(rec, r, d, at))
+}
+
+// ExplainPreview returns the decision of a Preview policy for a record with its detail.
+func (g *Gate) ExplainPreview(rec *memory.Record, p memory.Preview) policy.Decision {
+	effective := g.Resolve(rec)
+	for _, match := range g.Asked.Matches.Previews {
+		if match.Policy == p.Policy {
+			with, on := effective.With(match), g.LimitsOn(rec)
+			at := with.DecidedAt(p.Decision(), p.Resolution(), on)
+			r, d := decide.On(rec, &with, on, at)
+			return g.WithDetail(rec, g.HoldPreview(rec, &with, r, d, at))
+		}
+	}
+	return p.Decision() // It matches no more, and the record is not settled again yet.
+}
+
+// HoldPreview is ApplyHolds for the decision of a Preview policy. effective is what the policies say about the record with it.
+func (g *Gate) HoldPreview(
+	rec *memory.Record, effective *policy.Effective, r policy.Resolution, d policy.Decision, now time.Time,
+) policy.Decision {
+	return g.HoldQuotaDelete(rec, effective, g.HoldDelete(rec, r, d, now), now)
 }
 
 // ApplyHolds replaces a Delete by a Hold, and a SetDeadline by a HoldDeadline, if anything prevents the request now. Other decisions stay

@@ -122,10 +122,29 @@ type Extra struct {
 	RemovedInFlight bool
 }
 
-// Preview is the decision of a Preview policy.
+// Preview is the decision of a Preview policy. A namespace may have many of them, so it has only what cannot be decided again.
 type Preview struct {
-	Policy   *policy.Policy
-	Decision policy.Decision
+	Policy *policy.Policy
+	rule   *policy.Rule
+	at     Instant
+	action policy.Action
+	reason reasonCode
+	ends   bool
+}
+
+// PreviewOf returns what is stored of the decision of a Preview policy.
+func PreviewOf(r policy.Resolution, d policy.Decision) Preview {
+	return Preview{Policy: r.Policy, rule: r.Rule, at: InstantOf(d.At), action: d.Action, reason: reasonCodes[d.Reason], ends: d.Ends}
+}
+
+// Decision returns the decision, without the detail.
+func (p Preview) Decision() policy.Decision {
+	return policy.Decision{Action: p.action, Reason: Reasons[p.reason], At: p.at.Time(), Ends: p.ends}
+}
+
+// Resolution returns who decides.
+func (p Preview) Resolution() policy.Resolution {
+	return policy.Resolution{Policy: p.Policy, Rule: p.rule}
 }
 
 // SetOverSince sets OverSince to now after Over of a membership has changed, unless the record is due: then it stays due since the
@@ -337,7 +356,7 @@ func (rec *Record) Decision() policy.Decision {
 // Decider returns who decides for a record, and what. If no enforcing policy does, it is the first Preview policy.
 func (rec *Record) Decider() (*policy.Policy, policy.Decision) {
 	if previews := rec.Previews(); rec.Policy == nil && len(previews) > 0 {
-		return previews[0].Policy, previews[0].Decision
+		return previews[0].Policy, previews[0].Decision()
 	}
 	return rec.Policy, rec.Decision()
 }

@@ -22,7 +22,7 @@ func (v *View) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 		return policy.Resolution{}, policy.Decision{}
 	case rec.Policy == nil && len(rec.Previews()) > 0:
 		first := rec.Previews()[0]
-		return policy.Resolution{Policy: first.Policy}, first.Decision
+		return policy.Resolution{Policy: first.Policy}, v.ExplainPreview(rec, first)
 	}
 	return rec.Resolution(), v.Explain(rec)
 }
@@ -57,7 +57,7 @@ func (v *View) Due() []*Due {
 	for rec := range v.Records.All() {
 		add(v.dueBy(rec, rec.Policy, rec.Decision(), false))
 		for _, p := range rec.Previews() {
-			add(v.dueBy(rec, p.Policy, p.Decision, true))
+			add(v.dueBy(rec, p.Policy, p.Decision(), true))
 		}
 	}
 	return out

@@ -25,10 +25,10 @@ func (v *View) Candidate(rec *memory.Record, alone bool) gc.CleanupCandidate {
 	out := gc.CleanupCandidate{ObjectMeta: metav1.ObjectMeta{
 		Name: string(f.UID), Namespace: f.Namespace, Labels: rec.LabelSet(), CreationTimestamp: metav1.NewTime(f.Created),
 	}}
-	p, d := rec.Decider()
-	preview := p != nil && rec.Policy == nil
+	p, _ := rec.Decider()
+	d, preview := policy.Decision{}, p != nil && rec.Policy == nil
 	if preview {
-		d = v.WithDetail(rec, d)
+		d = v.ExplainPreview(rec, rec.Previews()[0])
 	} else {
 		d = v.Explain(rec)
 	}

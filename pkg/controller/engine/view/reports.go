@@ -198,7 +198,7 @@ func (v *View) addTo(sums report.Sums, rec *memory.Record) {
 		s.Add(p, &rec.Compact, d, func() string { return v.Explain(rec).Detail })
 	}
 	for _, p := range rec.Previews() {
-		sums.Of(p.Policy).Add(p.Policy, &rec.Compact, p.Decision, func() string { return v.WithDetail(rec, p.Decision).Detail })
+		sums.Of(p.Policy).Add(p.Policy, &rec.Compact, p.Decision(), func() string { return v.ExplainPreview(rec, p).Detail })
 	}
 }
 
