@@ -195,6 +195,32 @@ func TestSettlingEndsDespiteOtherEvents(t *testing.T) {
 	t.Errorf("%d objects are still to be settled", w.Engine.Namespaces[testbuilders.Home].Undecided)
 }
 
+// TestANamespaceThatChangesOften: a policy changes again and again before the objects of its namespace are settled, and the changes of other
+// namespaces are carried out and assessed all the same. In its own, nothing is deleted until all is settled.
+func TestANamespaceThatChangesOften(t *testing.T) {
+	const objects = 20
+	w := newWorld(t, ttlPolicy("30d", 1))
+	w.fill(testbuilders.Home, objects)
+	w.namespace("other")
+	w.policy(testbuilders.Policy("q").In("other").Default("30d"))
+	w.upsert(testbuilders.Job("a").In("other").Complete(w.now.Add(-time.Hour)).Fact())
+	w.confirmFresh()
+	w.setBudget(1)
+	w.observePolicy(ttlPolicy("0s", 2))
+	w.observePolicy(testbuilders.Policy("q").In("other").Default("1s").Generation(2))
+	for generation := range int64(10) {
+		for range objects / 2 {
+			w.Step(w.now)
+		}
+		w.observePolicy(ttlPolicy("0s", generation+3))
+	}
+	w.confirmFresh()
+	w.takes("a")
+	w.stepAll()
+	w.confirmFresh()
+	w.takes(names(testbuilders.Home+"-", objects)...)
+}
+
 // TestARecreatedNamespaceIsNotForgotten: a namespace is recreated before all work for its removal is done.
 func TestARecreatedNamespaceIsNotForgotten(t *testing.T) {
 	const name = "again"

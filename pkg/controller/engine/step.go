@@ -54,10 +54,14 @@ func (e *Engine) step(now time.Time) {
 	if e.countAll(now) && e.settleAll(now) {
 		e.gate(now)
 	}
-	if e.Touched.Resumable && !e.HasWork() {
-		e.Touched.Resumable = false
+	if e.Touched.Busy() {
+		return
+	}
+	if e.Touched.Resumable {
+		e.Touched.Resumable = len(e.Touched.Restarted) > 0
 		e.Effects.Due = e.Queue.Resume(e.MustWait) || e.Effects.Due
 	}
+	e.Restart()
 }
 
 // countAll counts all objects of the namespaces in Touched.Counting, and reports whether it is done.
@@ -102,9 +106,9 @@ func (e *Engine) settleSince(from int, now time.Time) {
 }
 
 // settleTouched counts a record if it must be counted, settles it, and reports whether the budget is spent. It does nothing if the object
-// is gone.
+// is gone, or all objects of its namespace are settled later.
 func (e *Engine) settleTouched(rec *memory.Record, now time.Time) (spent bool) {
-	if rec.Removed() {
+	if rec.Removed() || e.Touched.Restarted.Has(rec.NS) {
 		return false
 	}
 	if rec.Flags.Has(memory.MustCount) {
@@ -116,7 +120,8 @@ func (e *Engine) settleTouched(rec *memory.Record, now time.Time) (spent bool) {
 
 // countingFor reports whether decisions in a namespace depend on memberships that Step has yet to update.
 func (e *Engine) countingFor(ns *memory.Namespace) bool {
-	return e.Touched.Counting.Has(ns) || len(e.Touched.Counting) > 0 && len(ns.Ceilings)+len(ns.PreviewCeilings) > 0
+	t := &e.Touched
+	return t.Counting.Has(ns) || t.Restarted.Has(ns) || len(t.Counting)+len(t.Restarted) > 0 && len(ns.Ceilings)+len(ns.PreviewCeilings) > 0
 }
 
 // gate assesses the changes that people made, and applies holds to objects until the budget is spent.
@@ -127,7 +132,7 @@ func (e *Engine) gate(now time.Time) {
 	}
 	e.CheckHolds()
 	e.forEachUntilSpent(e.Touched.Applying, func(ns *memory.Namespace) *int { return &ns.Unapplied }, func(rec *memory.Record) {
-		if len(rec.Previews()) > 0 || rec.ChangesDeadline() || rec.Due {
+		if !e.Touched.Restarted.Has(rec.NS) && (len(rec.Previews()) > 0 || rec.ChangesDeadline() || rec.Due) {
 			e.settle(rec, now)
 		}
 	})

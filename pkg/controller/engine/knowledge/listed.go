@@ -11,7 +11,7 @@ import (
 
 // Complete reports whether everything that decisions in the namespace depend on is listed and settled.
 func (k *Knowledge) Complete(ns *memory.Namespace) bool {
-	return k.Unlisted(ns) == "" && !k.Settling() && len(k.OpenLists) == 0
+	return k.Unlisted(ns) == "" && !k.Settling(ns) && len(k.OpenLists) == 0
 }
 
 // Unlisted returns a resource that decisions in the namespace depend on and that is not listed yet; empty if there is none. Resources that
@@ -58,7 +58,7 @@ func (k *Knowledge) WhyNotAssessed(ns *memory.Namespace) string {
 	if resource := k.Unlisted(ns); resource != "" {
 		return NotListed(resource)
 	}
-	if k.Settling() || len(k.OpenLists) > 0 {
+	if k.Settling(ns) || len(k.OpenLists) > 0 {
 		return "Winnow is still evaluating a change"
 	}
 	return "Winnow has not listed all namespaces that share a ceiling with this one yet"

@@ -63,8 +63,8 @@ func (k *Knowledge) Disinherit(rec *memory.Record) {
 func (k *Knowledge) Supersede(rec *memory.Record) {
 	k.Disinherit(rec)
 	m := rec.Matching()
-	switch ns := rec.NS; {
-	case rec.Flags.Has(memory.MustCount), len(ns.Changes) > 0 && k.Touched.Counting.Has(ns) && int(rec.Position) < ns.Uncounted:
+	switch {
+	case rec.Flags.Has(memory.MustCount), len(rec.NS.Changes) > 0 && k.Recounts(rec):
 		k.SetMatching(rec, &memory.Matching{}) // The present rules have not judged the former state.
 	case len(m.Unknown) > 0:
 		k.SetMatching(rec, m.Known())

@@ -21,6 +21,9 @@ type touched struct {
 	// Counting are the namespaces in which all objects must be counted, and Settling the namespaces in which all objects must be settled.
 	// Settling includes all of Counting. In the namespaces of Applying, holds have begun or ended, and must be applied to all objects.
 	Counting, Settling, Applying sets.Set[*Namespace]
+	// Restarted are the namespaces that changed as a whole while they were settled. They begin anew one by one, when nothing else is left, so
+	// that nobody who changes a namespace again and again keeps others waiting.
+	Restarted sets.Set[*Namespace]
 	// What the present event has found out, see Engine.takeIn: Changed are the namespaces with new changes, Uncovered the namespaces where
 	// fewer resources need to be observed, and Emptied the namespaces that may have become empty.
 	Changed, Uncovered, Emptied sets.Set[*Namespace]
@@ -32,7 +35,7 @@ type touched struct {
 
 func newTouched() touched {
 	return touched{
-		Counting: sets.New[*Namespace](), Settling: sets.New[*Namespace](), Applying: sets.New[*Namespace](),
+		Counting: sets.New[*Namespace](), Settling: sets.New[*Namespace](), Applying: sets.New[*Namespace](), Restarted: sets.New[*Namespace](),
 		Changed: sets.New[*Namespace](), Uncovered: sets.New[*Namespace](), Emptied: sets.New[*Namespace](),
 	}
 }
@@ -97,11 +100,26 @@ func (m *Memory) TouchDependents(controller types.UID) {
 func (m *Memory) TouchNamespaces(all []*Namespace) {
 	for _, ns := range all {
 		m.Invalidate(ns)
+		if t := &m.Touched; t.Restarted.Has(ns) || t.Settling.Has(ns) && min(ns.Uncounted, ns.Undecided) < len(ns.Records) {
+			t.Counting.Delete(ns)
+			t.Settling.Delete(ns)
+			t.Restarted.Insert(ns)
+		} else {
+			t.Counting.Insert(ns)
+			t.Settling.Insert(ns)
+		}
 		ns.Uncounted, ns.Undecided = len(ns.Records), len(ns.Records)
-		m.Touched.Counting.Insert(ns)
-		m.Touched.Settling.Insert(ns)
 	}
 	m.Touched.Assessable = true
+}
+
+// Restart settles the next namespace of Restarted, if nothing else is left.
+func (m *Memory) Restart() {
+	ns, ok := m.Touched.Restarted.PopAny()
+	if !ok {
+		return
+	}
+	m.TouchNamespaces([]*Namespace{ns})
 }
 
 // TouchAll says that something has changed that may affect all objects.
@@ -117,21 +135,34 @@ func (m *Memory) TouchHolds(all []*Namespace) {
 	}
 }
 
-// Settling reports whether any objects wait to be settled.
-func (m *Memory) Settling() bool { return len(m.Touched.Records) > 0 || len(m.Touched.Settling) > 0 }
+// Settling reports whether any objects wait to be settled that may keep the changes of a namespace from being assessed.
+func (m *Memory) Settling(ns *Namespace) bool {
+	t := &m.Touched
+	return len(t.Records) > 0 || len(t.Settling) > 0 || t.Restarted.Has(ns) || len(t.Restarted) > 0 && len(ns.Ceilings) > 0
+}
 
 // HasWork reports whether there is work for Step.
-func (m *Memory) HasWork() bool { return m.Settling() || len(m.Touched.Applying) > 0 }
+func (m *Memory) HasWork() bool { return m.Touched.Busy() || len(m.Touched.Restarted) > 0 }
+
+// Busy reports whether there is work for Step, except in the namespaces of Restarted.
+func (t *touched) Busy() bool {
+	return len(t.Records) > 0 || len(t.Settling) > 0 || len(t.Applying) > 0
+}
 
 // busy reports whether there is work for Step in a namespace, so that a report on it would be incomplete.
 func (m *Memory) busy(ns *Namespace) bool {
-	return ns.touched > 0 || m.Touched.Settling.Has(ns) || m.Touched.Applying.Has(ns)
+	return ns.touched > 0 || m.Touched.Settling.Has(ns) || m.Touched.Applying.Has(ns) || m.Touched.Restarted.Has(ns)
+}
+
+// Recounts reports whether the namespace of a record was touched, and the record was not counted since.
+func (m *Memory) Recounts(rec *Record) bool {
+	return int(rec.Position) < rec.NS.Uncounted && (m.Touched.Counting.Has(rec.NS) || m.Touched.Restarted.Has(rec.NS))
 }
 
 // Unsettled reports whether nothing may be deleted in a namespace now, because there is work for Step that decisions in it may depend on,
 // or an open List. Which objects are over a ceiling may depend on any other object.
 func (m *Memory) Unsettled(ns *Namespace) bool {
-	if m.busy(ns) || len(ns.Ceilings) > 0 && m.Settling() {
+	if m.busy(ns) || len(ns.Ceilings) > 0 && m.Settling(ns) {
 		return true
 	}
 	for resource := range m.OpenLists {
