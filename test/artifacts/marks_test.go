@@ -54,12 +54,12 @@ func (w *wantedMarks) TakeUnmarked() []string {
 }
 
 // MarksToStore implements marks.Tracker.
-func (w *wantedMarks) MarksToStore(string, time.Time) ([]*memory.Marks, bool) {
+func (w *wantedMarks) MarksToStore(context.Context, string, time.Time) memory.ChangedMarks {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	out := w.all
+	out := memory.ChangedMarks{All: w.all, Known: true}
 	w.all = nil
-	return out, true
+	return out
 }
 
 // writeMarks has a writer store marks, and returns once they are.

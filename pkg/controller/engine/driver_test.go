@@ -56,6 +56,13 @@ func (d *driver) read(r memory.Reading) {
 	}
 }
 
+// MarksToStore returns the marks of a namespace that must be stored, and reports whether they are known.
+func (d *driver) MarksToStore(namespace string, now time.Time) (all []*memory.Marks, known bool) {
+	var out memory.ChangedMarks
+	d.read(d.Engine.MarksToStore(namespace, now, &out))
+	return out.All, out.Known
+}
+
 // finish repeats a call until there is no more to do.
 func (d *driver) finish(step func() (more bool)) {
 	for step() {

@@ -218,6 +218,37 @@ func TestMatchedOnlyLater(t *testing.T) {
 	w.matchedFor("a", 59*time.Second)
 }
 
+// TestMatchesOfPreviews: where not all matches can be stored, those of Preview policies are not.
+func TestMatchesOfPreviews(t *testing.T) {
+	const most = 50_000
+	w := newMatchedWorld(t)
+	w.policy(testbuilders.Policy("preview").Preview().
+		Rules(testbuilders.Rule("r", "1h").For(gc.ResourceConfigMaps).Labelled("superseded", "no").AfterMatched()))
+	w.confirmFresh()
+	for _, name := range names("b-", most) {
+		f := configMap(name)
+		f.Labels = labels.Set{"superseded": "no"}
+		w.upsert(f)
+	}
+	w.pass(time.Minute)
+	w.store()
+	w.upsert(superseded("a"))
+	w.pass(time.Minute)
+	w.store()
+	stored, ofA := 0, 0
+	for _, m := range w.stored {
+		stored += len(m.Matched)
+		for key := range m.Matched {
+			if key.UID == w.facts["a"].UID {
+				ofA++
+			}
+		}
+	}
+	if stored != most || ofA == 0 {
+		t.Errorf("%d matches are stored, %d of them of the object that is deleted", stored, ofA)
+	}
+}
+
 // TestMarksOfMatchesStay: marks of objects that are not listed yet, or of rules that are not known yet, stay stored.
 func TestMarksOfMatchesStay(t *testing.T) {
 	w := newMatchedWorld(t)

@@ -37,12 +37,12 @@ func (o *observed) storedMarks() dynamic.ResourceInterface {
 func (o *observed) knowsMarks(want ...string) {
 	o.Helper()
 	o.until("the tracker knows the marks", func() bool {
-		all, known := o.Tracker.MarksToStore(testbuilders.Home, testbuilders.Now)
+		changed := o.Tracker.MarksToStore(o.Context(), testbuilders.Home, testbuilders.Now)
 		var got []string
-		for _, m := range all {
+		for _, m := range changed.All {
 			got = append(got, m.Name+"@"+m.ResourceVersion)
 		}
-		return known && slices.Equal(got, want)
+		return changed.Known && slices.Equal(got, want)
 	})
 }
 
@@ -85,7 +85,7 @@ func TestMarksCannotBeListed(t *testing.T) {
 	o.until("the policy is observed", func() bool { return o.due("p") == 0 })
 	for want := range int32(3) {
 		o.until("the observer waits", func() bool { return lists.Load() == want+1 && o.clock.HasWaiters() })
-		if _, known := o.Tracker.MarksToStore(testbuilders.Home, testbuilders.Now); known {
+		if o.Tracker.MarksToStore(t.Context(), testbuilders.Home, testbuilders.Now).Known {
 			t.Error("marks that cannot be listed are known")
 		}
 		served.Store(want == 2)

@@ -4,6 +4,7 @@
 package tracker
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -43,8 +44,11 @@ func (t *Tracker) MarksUnavailable(now time.Time) {
 	t.event(now, func(e *engine.Engine) { e.MarksUnavailable() })
 }
 
-// MarksToStore returns the marks of a namespace that must be stored because they have changed, and reports whether they are known.
-func (t *Tracker) MarksToStore(namespace string, now time.Time) (marks []*memory.Marks, known bool) {
-	t.do(func(e *engine.Engine) { marks, known = e.MarksToStore(namespace, now) })
-	return marks, known
+// MarksToStore returns the marks of a namespace that must be stored. If ctx ends first, they are not known.
+func (t *Tracker) MarksToStore(ctx context.Context, namespace string, now time.Time) memory.ChangedMarks {
+	var out memory.ChangedMarks
+	if err := t.read(ctx, t.engine.MarksToStore(namespace, now, &out)); err != nil {
+		return memory.ChangedMarks{}
+	}
+	return out
 }

@@ -23,14 +23,14 @@ func TestReplaceMarks(t *testing.T) {
 		}
 	}
 	tr.SetMarks(stored("a"), testbuilders.Now)
-	if marks, known := tr.MarksToStore(testbuilders.Home, testbuilders.Now); known {
-		t.Errorf("before the list it is known that %v must be stored", marks)
+	if changed := tr.MarksToStore(t.Context(), testbuilders.Home, testbuilders.Now); changed.Known {
+		t.Errorf("before the list it is known that %v must be stored", changed.All)
 	}
 	tr.ReplaceMarks([]*memory.Marks{stored("b"), stored("c")}, testbuilders.Now)
 	tr.RemoveMarks(stored("b").NamespacedName, testbuilders.Now)
-	marks, known := tr.MarksToStore(testbuilders.Home, testbuilders.Now)
-	if !known || len(marks) != 1 || marks[0].Name != "c" || len(marks[0].Unused) != 0 {
-		t.Errorf("got %v, %t, want only that c must be deleted", marks, known)
+	changed := tr.MarksToStore(t.Context(), testbuilders.Home, testbuilders.Now)
+	if !changed.Known || len(changed.All) != 1 || changed.All[0].Name != "c" || len(changed.All[0].Unused) != 0 {
+		t.Errorf("got %+v, want only that c must be deleted", changed)
 	}
 	if got := tr.TakeUnmarked(); len(got) != 1 || got[0] != testbuilders.Home {
 		t.Errorf("got %q", got)

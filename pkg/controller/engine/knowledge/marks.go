@@ -89,32 +89,39 @@ func (k *Knowledge) TakeUnmarked() []string {
 	return out
 }
 
-// MarksToStore returns the marks of a namespace that must be stored because they have changed. Marks without objects must be deleted. It
-// reports whether the marks are known: before everything is listed, stored marks may still be needed.
+// MarksToStore finds the marks of a namespace that must be stored. If an object changes meanwhile, MarksChanged says so again.
 //
 // The stored marks are the ones that SetMarks and RemoveMarks last reported. If these are out of date, so is their resource version.
-func (k *Knowledge) MarksToStore(namespace string, now time.Time) (out []*memory.Marks, known bool) {
-	ns := k.Namespaces[namespace]
-	switch {
-	case ns == nil:
-		return nil, true
-	case !k.marksListed:
-		return nil, false
-	case marksNothing(ns):
-		return nil, true
-	case !marksFinishes(ns) && !marksMatches(ns) && !announces(ns) && !k.usesKnown(ns):
-		return nil, false // This may go on for long.
+func (k *Knowledge) MarksToStore(namespace string, now time.Time, out *memory.ChangedMarks) memory.Reading {
+	return func(pause func(struct{}) bool) {
+		ns := k.Namespaces[namespace]
+		switch {
+		case ns == nil, k.marksListed && marksNothing(ns):
+			out.Known = true
+			return
+		case !k.marksListed, !marksFinishes(ns) && !marksMatches(ns) && !announces(ns) && !k.usesKnown(ns):
+			return // This may go on for long.
+		}
+		stopped := false
+		proceed := func() bool {
+			stopped = stopped || !k.Proceed(1, pause)
+			return !stopped
+		}
+		var w wantedMarks
+		var usesKnown, finishesKnown, matchesKnown bool
+		w.unused, usesKnown = k.wantedUnused(ns, proceed)
+		w.matched, matchesKnown = k.wantedMatches(ns, now, proceed)
+		if stopped {
+			return
+		}
+		w.finished, finishesKnown = k.wantedFinishMarks(ns)
+		noticesKnown := k.allListed(ns)
+		w.announced = sentNotices(ns)
+		changed := w.changed(ns, func(m *memory.Marks) (map[types.UID]policy.Announcement, bool) {
+			return k.keptNotices(ns, m, w.announced, noticesKnown)
+		})
+		out.All, out.Known = w.add(ns, changed), usesKnown && finishesKnown && matchesKnown && noticesKnown
 	}
-	var w wantedMarks
-	var usesKnown, finishesKnown, matchesKnown, noticesKnown bool
-	w.unused, usesKnown = k.wantedUnused(ns)
-	w.finished, finishesKnown = k.wantedFinishMarks(ns)
-	w.matched, matchesKnown = k.wantedMatches(ns, now)
-	w.announced, noticesKnown = sentNotices(ns), k.allListed(ns)
-	changed := w.changed(ns, func(m *memory.Marks) (map[types.UID]policy.Announcement, bool) {
-		return k.keptNotices(ns, m, w.announced, noticesKnown)
-	})
-	return w.add(ns, changed), usesKnown && finishesKnown && matchesKnown && noticesKnown
 }
 
 // marksNothing reports whether no marks of a namespace are stored, and none must be stored.
@@ -157,8 +164,8 @@ func (w *wantedMarks) changed(
 }
 
 // wantedUnused returns since when the objects of a namespace are unused, and reports whether this is known. Until it is, wantedUnused
-// returns the stored times.
-func (k *Knowledge) wantedUnused(ns *memory.Namespace) (out map[types.UID]time.Time, known bool) {
+// returns the stored times. It ends when proceed returns false.
+func (k *Knowledge) wantedUnused(ns *memory.Namespace, proceed func() bool) (out map[types.UID]time.Time, known bool) {
 	out = map[types.UID]time.Time{}
 	if !k.usesKnown(ns) {
 		for _, m := range ns.Marks {
@@ -173,12 +180,16 @@ func (k *Knowledge) wantedUnused(ns *memory.Namespace) (out map[types.UID]time.T
 	if len(ns.Unused) == 0 {
 		return out, true
 	}
-	for _, rec := range ns.Records {
-		if since := k.Usage.Usage(rec).Since; !since.IsZero() {
-			out[rec.UID()] = since
+	// Records may be removed meanwhile. The last one moves to the position of one that is removed, so counting down misses none.
+	for i := len(ns.Records) - 1; i >= 0 && proceed(); i-- {
+		if i = min(i, len(ns.Records)-1); i < 0 {
+			break
+		}
+		if since := k.Usage.Usage(ns.Records[i]).Since; !since.IsZero() {
+			out[ns.Records[i].UID()] = since
 		}
 	}
-	return out, true
+	return out, k.usesKnown(ns)
 }
 
 // usesKnown reports whether it is known which objects of a namespace are unused.

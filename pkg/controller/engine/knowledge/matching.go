@@ -4,10 +4,12 @@
 package knowledge
 
 import (
+	"iter"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
@@ -151,35 +153,66 @@ func marksMatches(ns *memory.Namespace) bool {
 }
 
 // wantedMatches returns the marks of a namespace about rules with after: Matched. It reports false if more of them must be stored soon,
-// even if nothing happens. Objects that are stored come first, so that the others do not take their places.
-func (k *Knowledge) wantedMatches(ns *memory.Namespace, now time.Time) (out map[memory.MatchKey]memory.MatchMark, known bool) {
+// even if nothing happens. Rules of enforcing policies come first, and of these, objects that are stored, so that the others do not take
+// their places. It ends when proceed returns false.
+func (k *Knowledge) wantedMatches(
+	ns *memory.Namespace, now time.Time, proceed func() bool,
+) (out map[memory.MatchKey]memory.MatchMark, known bool) {
 	out, known = map[memory.MatchKey]memory.MatchMark{}, true
-	complete := k.matchesComplete(ns)
-	add := func(uid types.UID, rule lifecycle.MatchID) {
-		if len(out) >= maxMatchMarks {
-			return
-		}
-		mark, young := k.matchMark(ns, uid, rule, now, complete)
+	complete, previews := k.matchesComplete(ns), sets.New[lifecycle.MatchID]()
+	for _, p := range slices.Concat(ns.Previews, ns.ClusterPreviews) {
+		previews.Insert(p.MatchIDs()...)
+	}
+	add := func(key memory.MatchKey) {
+		mark, young := k.matchMark(ns, key, now, complete)
 		if known = known && !young; !young && !mark.Since.IsZero() {
-			out[memory.MatchKey{UID: uid, Rule: rule}] = mark
+			out[key] = mark
 		}
 	}
-	for _, m := range ns.Marks {
-		for key := range m.Matched {
-			add(key.UID, key.Rule)
+	var ofPreviews []memory.MatchKey
+	for key := range matchKeys(ns) {
+		if !proceed() {
+			return out, false
+		}
+		if complete = complete && k.matchesComplete(ns); previews.Has(key.Rule) {
+			ofPreviews = append(ofPreviews, key)
+		} else if len(out) < maxMatchMarks {
+			add(key)
 		}
 	}
-	for rec, m := range ns.Matching {
-		for i := range m.Rules {
-			add(rec.UID(), m.Rules[i].Rule)
-		}
-	}
-	for uid, rules := range ns.Inherited {
-		for rule := range rules {
-			add(uid, rule)
+	for _, key := range ofPreviews {
+		if len(out) < maxMatchMarks {
+			add(key)
 		}
 	}
 	return out, known
+}
+
+// matchKeys returns what may have to be marked: what is stored first, then what matches, then what other replicas have noted.
+func matchKeys(ns *memory.Namespace) iter.Seq[memory.MatchKey] {
+	return func(yield func(memory.MatchKey) bool) {
+		for _, m := range ns.Marks {
+			for key := range m.Matched {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+		for rec, m := range ns.Matching {
+			for i := range m.Rules {
+				if !yield(memory.MatchKey{UID: rec.UID(), Rule: m.Rules[i].Rule}) {
+					return
+				}
+			}
+		}
+		for uid, rules := range ns.Inherited {
+			for rule := range rules {
+				if !yield(memory.MatchKey{UID: uid, Rule: rule}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // matchesComplete reports whether it is known which objects of a namespace match now, so that an object without a record is gone.
@@ -190,8 +223,9 @@ func (k *Knowledge) matchesComplete(ns *memory.Namespace) bool {
 // matchMark returns the mark to store for a rule and an object; zero if there must be none. young says that the match must last longer
 // first. complete is what matchesComplete returns.
 func (k *Knowledge) matchMark(
-	ns *memory.Namespace, uid types.UID, rule lifecycle.MatchID, now time.Time, complete bool,
+	ns *memory.Namespace, key memory.MatchKey, now time.Time, complete bool,
 ) (mark memory.MatchMark, young bool) {
+	uid, rule := key.UID, key.Rule
 	rec := k.Records.Get(uid)
 	here := rec != nil && rec.NS == ns
 	if here {

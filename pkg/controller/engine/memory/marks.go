@@ -80,3 +80,10 @@ func (m FinishMark) Equal(o FinishMark) bool { return m.Since.Equal(o.Since) && 
 func (rec *Record) FinishMark() FinishMark {
 	return FinishMark{rec.FinishedAt(), rec.FirstSeen().Version}
 }
+
+// ChangedMarks are the marks of a namespace that must be stored because they have changed. Marks without objects must be deleted.
+type ChangedMarks struct {
+	All []*Marks
+	// Known is set if the marks are known: before everything is listed, stored marks may still be needed.
+	Known bool
+}

@@ -96,10 +96,10 @@ func (o *fixture) TakeUnmarked() []string {
 }
 
 // MarksToStore implements Tracker.
-func (o *fixture) MarksToStore(namespace string, _ time.Time) ([]*memory.Marks, bool) {
+func (o *fixture) MarksToStore(_ context.Context, namespace string, _ time.Time) memory.ChangedMarks {
 	o.lock.Lock()
 	defer o.lock.Unlock()
-	return o.wanted[namespace], !o.unknown.Has(namespace)
+	return memory.ChangedMarks{All: o.wanted[namespace], Known: !o.unknown.Has(namespace)}
 }
 
 // want sets the marks that must be stored for a namespace.

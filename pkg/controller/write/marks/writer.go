@@ -33,8 +33,8 @@ const (
 type Tracker interface {
 	// TakeUnmarked returns the namespaces for which other marks may have to be stored than are, since the last call.
 	TakeUnmarked() []string
-	// MarksToStore returns the marks of a namespace that differ from those that are stored, and reports whether they are known.
-	MarksToStore(namespace string, now time.Time) ([]*memory.Marks, bool)
+	// MarksToStore returns the marks of a namespace that differ from those that are stored. If ctx ends first, they are not known.
+	MarksToStore(ctx context.Context, namespace string, now time.Time) memory.ChangedMarks
 }
 
 // Writer stores marks. It runs on the leader alone. A write that fails is tried again with the others.
@@ -73,7 +73,8 @@ func (w *Writer) flush(ctx context.Context) {
 
 // flushNamespace reports whether the marks of a namespace are stored.
 func (w *Writer) flushNamespace(ctx context.Context, namespace string) bool {
-	marks, done := w.tracker.MarksToStore(namespace, w.clock.Now())
+	changed := w.tracker.MarksToStore(ctx, namespace, w.clock.Now())
+	marks, done := changed.All, changed.Known
 	if n := len(marks); n > turn {
 		first := w.flushes * turn % n
 		marks, done = slices.Concat(marks[first:], marks[:first])[:turn], false

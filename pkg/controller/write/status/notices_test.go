@@ -82,7 +82,7 @@ func TestFewNotices(t *testing.T) {
 	if again := o.announces(time.Hour); len(again) > 0 {
 		t.Errorf("written again: %v", notes(again))
 	}
-	marks, _ := o.Tracker.MarksToStore(testbuilders.Home, testbuilders.Now)
+	marks := o.Tracker.MarksToStore(t.Context(), testbuilders.Home, testbuilders.Now).All
 	if len(marks) != 1 || len(marks[0].Announced) != 1 || !marks[0].Announced["uid-a"].At.Equal(at) {
 		t.Errorf("must store %+v", marks)
 	}
@@ -108,7 +108,7 @@ func TestManyNotices(t *testing.T) {
 		}
 	}
 	o.finished(numbered("d-", 300)...)
-	if marks, _ := o.Tracker.MarksToStore(testbuilders.Home, testbuilders.Now); len(marks) != 1 || len(marks[0].Announced) != 300+fewNotices {
+	if marks := o.Tracker.MarksToStore(t.Context(), testbuilders.Home, testbuilders.Now).All; len(marks) != 1 || len(marks[0].Announced) != 300+fewNotices {
 		t.Errorf("must store %d notices", len(marks[0].Announced))
 	}
 	if got := o.announces(15 * time.Second); len(got) != 1 || !strings.Contains(got[0].Note, "deletes 301 objects") {
@@ -132,7 +132,7 @@ func TestNoticesThatCannotBeWritten(t *testing.T) {
 			})
 			o.finished("a")
 			o.announces(time.Second)
-			if marks, _ := o.Tracker.MarksToStore(testbuilders.Home, testbuilders.Now); len(marks) > 0 {
+			if marks := o.Tracker.MarksToStore(t.Context(), testbuilders.Home, testbuilders.Now).All; len(marks) > 0 {
 				t.Errorf("must store %+v", marks)
 			}
 			refuse = false
@@ -160,7 +160,7 @@ func TestNoticeWhileTheClockIsSetBack(t *testing.T) {
 			})
 			o.finished("a")
 			o.announces(time.Second)
-			if marks, _ := o.Tracker.MarksToStore(testbuilders.Home, testbuilders.Now); len(marks) > 0 {
+			if marks := o.Tracker.MarksToStore(t.Context(), testbuilders.Home, testbuilders.Now).All; len(marks) > 0 {
 				t.Errorf("must store %+v", marks)
 			}
 		})
