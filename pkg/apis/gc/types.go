@@ -223,7 +223,7 @@ type HoldAbove struct {
 	Objects, Percent, Total *int64
 }
 
-// PercentFrom is how many candidates a rule must decide for in a namespace for HoldAbove.Percent to apply.
+// PercentFrom is how many candidates a rule, a policy or all policies must decide for in a namespace for HoldAbove.Percent to apply.
 const PercentFrom = 20
 
 // Ceiling limits how many finished objects of each of its resources all selected namespaces keep together. Each namespace gets its

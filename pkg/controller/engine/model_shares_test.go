@@ -64,12 +64,12 @@ func (e *simulation) forgetFormer(namespace string) {
 	}
 }
 
-// rulesBy returns the rules that decide for an object or did before, and their policies, each once.
+// rulesBy returns the rules that decide for an object or did before, their policies, and "" for all policies; each once.
 func (e *simulation) rulesBy(uid types.UID, deciders map[types.UID]string) map[string]bool {
 	out := map[string]bool{}
 	for _, by := range []string{deciders[uid], e.former[uid]} {
 		if i := strings.LastIndex(by, " "); i >= 0 {
-			out[by], out[by[:i+1]] = true, true
+			out[by], out[by[:i+1]], out[""] = true, true, true
 		}
 	}
 	return out
@@ -118,7 +118,10 @@ func (e *simulation) candidatesOf(namespace, rule string, deciders map[types.UID
 	return n
 }
 
-// shareKey is the key in recent for a rule, or for all rules of a policy if it is empty.
+// shareKey is the key in recent for a rule, or for all rules of a policy if it is empty, or for all policies if that is empty too.
 func shareKey(namespace string, policy types.NamespacedName, rule string) string {
+	if policy.Name == "" {
+		return namespace + " "
+	}
 	return fmt.Sprintf("%s %s %s", namespace, model.PolicyRef{Namespace: policy.Namespace, Name: policy.Name}, rule)
 }

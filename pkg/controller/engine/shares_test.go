@@ -150,6 +150,26 @@ func TestARuleIsDivided(t *testing.T) {
 	}
 }
 
+// TestAPolicyIsDivided: policies that decide for too few objects count together.
+func TestAPolicyIsDivided(t *testing.T) {
+	of := func(name string, ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy(name).Generation(generation).Rules(testbuilders.Rule(name, ttl).For(gc.ResourceJobs).Labelled("of", name))
+	}
+	w := newWorld(t, of("x", "4h", 1))
+	w.policy(of("y", "4h", 1))
+	w.clusterPolicy(percentPolicy(1, 50))
+	w.upsert(labelled("x", 15, 2*time.Hour)...)
+	w.upsert(labelled("y", 15, 2*time.Hour)...)
+	w.policy(of("x", "1h", 2))
+	w.confirmFresh()
+	w.noHolds("x") // Half of all.
+	w.policy(of("y", "1h", 2))
+	w.confirmFresh()
+	if h := w.oneHold("y", 15); !strings.Contains(h.Why, "(50 % of the candidates of all policies of the namespace, in ten minutes)") {
+		t.Errorf("got %s", h.Why)
+	}
+}
+
 // TestAPolicyReturns: a policy that is deleted and created again counts as the same policy.
 func TestAPolicyReturns(t *testing.T) {
 	w := newWorld(t, ttlPolicy("4h", 1))

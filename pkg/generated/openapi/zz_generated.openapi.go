@@ -2590,7 +2590,7 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 					},
 					"percent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "percent is the largest share, in percent, of the candidates of a rule in one namespace that one change can make due at once. The same limit applies to the candidates of the rule that decided before the change, and to those of all rules of a policy together. It applies where there are at least 20 candidates. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such limit.",
+							Description: "percent is the largest share, in percent, of the candidates of a rule in one namespace that one change can make due at once. The same limit applies to the candidates of the rule that decided before the change, to those of all rules of a policy together, and to those of all policies together. It applies where there are at least 20 candidates. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no such limit.",
 							Minimum:     ptr.To[float64](1),
 							Maximum:     ptr.To[float64](100),
 							Type:        []string{"integer"},

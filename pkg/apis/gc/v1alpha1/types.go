@@ -344,9 +344,9 @@ type HoldAbove struct {
 	// +k8s:validation:maximum=2147483647
 	Objects *int64 `json:"objects,omitempty"`
 	// percent is the largest share, in percent, of the candidates of a rule in one namespace that one change can make due at once. The same
-	// limit applies to the candidates of the rule that decided before the change, and to those of all rules of a policy together. It
-	// applies where there are at least 20 candidates. The defaults of a policy count as a rule, and ceilings do not. If unset, there is no
-	// such limit.
+	// limit applies to the candidates of the rule that decided before the change, to those of all rules of a policy together, and to those
+	// of all policies together. It applies where there are at least 20 candidates. The defaults of a policy count as a rule, and ceilings do
+	// not. If unset, there is no such limit.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1

@@ -37,12 +37,12 @@ func keyOf(p *policy.Policy, r *policy.Rule) approval.RuleKey {
 	return approval.RuleKey{Policy: p.NamespacedName, Rule: r.Name}
 }
 
-// rulesOf returns the rules whose candidate a record is or was before the changes, and their policies; each once.
+// rulesOf returns the rules whose candidate a record is or was before the changes, their policies, and all policies together; each once.
 func rulesOf(rec *memory.Record) iter.Seq[approval.RuleKey] {
-	var out [4]approval.RuleKey
+	var out [5]approval.RuleKey
 	n := 0
 	add := func(rule approval.RuleKey) {
-		for _, key := range []approval.RuleKey{rule, {Policy: rule.Policy}} {
+		for _, key := range []approval.RuleKey{rule, {Policy: rule.Policy}, {}} {
 			if !slices.Contains(out[:n], key) {
 				out[n], n = key, n+1
 			}
@@ -58,8 +58,8 @@ func rulesOf(rec *memory.Record) iter.Seq[approval.RuleKey] {
 }
 
 // addShares divides batches of a namespace by rules, if a limit depends on them: by the rules that decide, by those that decided before the
-// changes, so that no change takes all that a rule keeps by removing the rule, and by policies, so that it is of no use to divide a rule.
-// Ceilings have no rules.
+// changes, so that no change takes all that a rule keeps by removing the rule, by policies, so that it is of no use to divide a rule, and
+// all together, so that it is of no use to divide a policy. Ceilings have no rules.
 func (g *Gate) addShares(ns *memory.Namespace, byPolicy map[*policy.Policy]*batch) {
 	if limits := g.holdLimits(ns); !limits.Percent.Limits() || len(byPolicy) == 0 {
 		return
@@ -116,7 +116,10 @@ func (g *Gate) share(
 // nameOf names a rule in messages about a policy.
 func nameOf(rule approval.RuleKey, p *policy.Policy) string {
 	name := "all rules"
-	if rule.Rule != "" {
+	switch {
+	case rule.Policy.Name == "":
+		return "all policies of the namespace"
+	case rule.Rule != "":
 		name = fmt.Sprintf("rule %q", rule.Rule)
 	}
 	if rule.Policy == p.NamespacedName {

@@ -16,7 +16,7 @@ import (
 )
 
 // RuleKey identifies a rule by names, so that another policy with the same names has the same rules. Without Rule, it stands for all rules
-// of the policy together.
+// of the policy together, and without Policy, for all policies of the namespace.
 type RuleKey struct {
 	Policy types.NamespacedName
 	Rule   string
