@@ -24,7 +24,10 @@ import (
 )
 
 const (
-	countedNamespace, countedName = "counted", "many"
+	// In the second namespace, no policy deletes Pods.
+	countedNamespace, uncountedNamespace = "counted", "uncounted"
+	// mostUncounted is how many completions the Job without a policy has at most, because all its Pods stay stored.
+	mostUncounted = 10_000
 	// mostStored is how many Pods may be stored at the same time, and countedPerMinute how many must finish: the bar of KEP-2307.
 	mostStored, countedPerMinute = 5000, 5000
 )
@@ -81,7 +84,7 @@ func measureCounted(ctx context.Context, o options, r *report) error {
 }
 
 func (w *world) runCounted(ctx context.Context, o options, r *report) error {
-	if err := w.newNamespace(ctx, countedNamespace, ""); err != nil {
+	if err := errors.Join(w.newNamespace(ctx, uncountedNamespace, ""), w.newNamespace(ctx, countedNamespace, "")); err != nil {
 		return err
 	}
 	none := v1alpha1.TTL("0s")
@@ -90,41 +93,55 @@ func (w *world) runCounted(ctx context.Context, o options, r *report) error {
 	}}}); err != nil {
 		return err
 	}
-	stored, err := w.watchPods(ctx)
+	perMinute, most, err := w.runMany(ctx, r, countedNamespace, o.completions, o.parallelism)
 	if err != nil {
 		return err
 	}
-	begin := time.Now()
-	if _, err := w.kube.BatchV1().Jobs(countedNamespace).Create(ctx, manyCompletions(o), metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	job, err := w.waitCounted(ctx, o, r, stored)
+	alone, mostAlone, err := w.runMany(ctx, r, uncountedNamespace, min(o.completions, mostUncounted), o.parallelism)
 	if err != nil {
 		return err
 	}
-	minutes := time.Since(begin).Minutes()
-	_, most, all := stored.figures()
-	perMinute := float64(o.completions) / minutes
+	const beside = "without a policy"
 	r.add(
-		row{figure: fmt.Sprintf("one Job of %d completions: Pods a minute", o.completions), unit: "Pods", winnow: sample{perMinute}},
-		row{figure: "Pods stored at most", unit: "Pods", winnow: sample{float64(most)}},
+		row{fmt.Sprintf("one Job of %d completions: Pods a minute", o.completions), "Pods", sample{perMinute}, beside, sample{alone}},
+		row{"Pods stored at most", "Pods", sample{float64(most)}, beside, sample{float64(mostAlone)}},
 	)
-	if s := job.Status; int(s.Succeeded) != o.completions || s.Failed != 0 || all != o.completions {
-		return fmt.Errorf("%d Pods succeeded, %d failed, %d were created, of %d", s.Succeeded, s.Failed, all, o.completions)
-	}
 	if most > mostStored || perMinute < countedPerMinute {
 		return fmt.Errorf("the bar of KEP-2307 is %d Pods a minute and %d stored", countedPerMinute, mostStored)
 	}
 	return nil
 }
 
+// runMany runs a Job of many completions, and returns how many Pods a minute succeeded until the Job was complete, and how many were stored
+// at most.
+func (w *world) runMany(ctx context.Context, r *report, namespace string, completions, parallelism int) (perMinute float64, most int, err error) {
+	stored, err := w.watchPods(ctx, namespace)
+	if err != nil {
+		return 0, 0, err
+	}
+	begin := time.Now()
+	job, err := w.kube.BatchV1().Jobs(namespace).Create(ctx, manyCompletions(completions, parallelism), metav1.CreateOptions{})
+	if err != nil {
+		return 0, 0, err
+	}
+	if job, err = w.waitComplete(ctx, r, job, stored); err != nil {
+		return 0, 0, err
+	}
+	perMinute = float64(completions) / time.Since(begin).Minutes()
+	_, most, all := stored.figures()
+	if s := job.Status; int(s.Succeeded) != completions || s.Failed != 0 || all != completions {
+		err = fmt.Errorf("%d Pods succeeded, %d failed, %d were created, of %d", s.Succeeded, s.Failed, all, completions)
+	}
+	return perMinute, most, err
+}
+
 // manyCompletions is an Indexed Job, whose status says of each completion that it is counted.
-func manyCompletions(o options) *batchv1.Job {
-	completions, parallelism, indexed := int32(o.completions), int32(o.parallelism), batchv1.IndexedCompletion
+func manyCompletions(completions, parallelism int) *batchv1.Job {
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: countedName},
+		ObjectMeta: metav1.ObjectMeta{Name: "many"},
 		Spec: batchv1.JobSpec{
-			Completions: &completions, Parallelism: &parallelism, CompletionMode: &indexed, BackoffLimit: new(int32),
+			Completions: new(int32(completions)), Parallelism: new(int32(parallelism)), CompletionMode: new(batchv1.IndexedCompletion),
+			BackoffLimit: new(int32),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"test.winnow.dev/run-for": "100ms"}},
 				Spec: corev1.PodSpec{
@@ -135,23 +152,22 @@ func manyCompletions(o options) *batchv1.Job {
 	}
 }
 
-// waitCounted waits until the Job is complete and no Pod is left, and says every ten seconds how far it is.
-func (w *world) waitCounted(ctx context.Context, o options, r *report, stored *storedPods) (*batchv1.Job, error) {
-	var job *batchv1.Job
+// waitComplete waits until a Job is complete, and says every ten seconds how far it is.
+func (w *world) waitComplete(ctx context.Context, r *report, created *batchv1.Job, stored *storedPods) (job *batchv1.Job, err error) {
 	var told time.Time
-	most := waitMost + 2*time.Duration(o.completions)*time.Minute/countedPerMinute
-	err := poll.Until(ctx, most, 200*time.Millisecond, func(ctx context.Context) (err error) {
-		if job, err = w.kube.BatchV1().Jobs(countedNamespace).Get(ctx, countedName, metav1.GetOptions{}); err != nil {
+	most := waitMost + 2*time.Duration(*created.Spec.Completions)*time.Minute/countedPerMinute
+	err = poll.Until(ctx, most, 200*time.Millisecond, func(ctx context.Context) (err error) {
+		if job, err = w.kube.BatchV1().Jobs(created.Namespace).Get(ctx, created.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 		now, mostSoFar, _ := stored.figures()
 		status := fmt.Errorf("%d succeeded, %d failed, %d active, %d Pods stored, %d at most", job.Status.Succeeded, job.Status.Failed,
 			job.Status.Active, now, mostSoFar)
 		if time.Since(told) > 10*time.Second {
-			r.progress("counted: %v", status)
+			r.progress("%s: %v", job.Namespace, status)
 			told = time.Now()
 		}
-		if job.Status.CompletionTime == nil || now > 0 {
+		if job.Status.CompletionTime == nil {
 			return status
 		}
 		return nil
@@ -159,14 +175,14 @@ func (w *world) waitCounted(ctx context.Context, o options, r *report, stored *s
 	return job, err
 }
 
-// watchPods counts the Pods from now on.
-func (w *world) watchPods(ctx context.Context) (*storedPods, error) {
+// watchPods counts the Pods of a namespace from now on.
+func (w *world) watchPods(ctx context.Context, namespace string) (*storedPods, error) {
 	client, err := metadata.NewForConfig(w.cluster.RESTConfig())
 	if err != nil {
 		return nil, err
 	}
 	stored := &storedPods{now: map[types.UID]bool{}}
-	informer := metadatainformer.NewFilteredMetadataInformer(client, corev1.SchemeGroupVersion.WithResource("pods"), countedNamespace, 0,
+	informer := metadatainformer.NewFilteredMetadataInformer(client, corev1.SchemeGroupVersion.WithResource("pods"), namespace, 0,
 		cache.Indexers{}, nil).Informer()
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: stored.add, DeleteFunc: stored.remove}); err != nil {
 		return nil, err
