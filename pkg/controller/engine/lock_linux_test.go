@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 )
 
 // BenchmarkLock measures the longest time for which one call has the lock, in CPU time: while a cluster policy with a ceiling changes, so
@@ -75,6 +76,44 @@ func BenchmarkLock(b *testing.B) {
 		}
 		busyTenant(b, policies)
 	})
+	b.Run("marks", matchMarks)
+}
+
+// matchMarks measures the longest call while the marks of as many matches are found as can be stored, and some more.
+func matchMarks(b *testing.B) {
+	const objects = 60_000
+	t := newDriver(memory.Config{HoldAbove: -1, HoldAboveTotal: -1})
+	t.SetKinds(drawnKinds, testbuilders.Now)
+	for _, resource := range drawnKinds.Deletable() {
+		k, _ := drawnKinds.For(resource)
+		t.StartObserving(k)
+	}
+	t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
+	t.ReplacePolicies([]*gc.CleanupPolicy{matchedPolicy(1).Version("1").Obj()}, "1", testbuilders.Now)
+	t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+	var all []*facts.Compact
+	for _, name := range names("a-", objects) {
+		f := superseded(name)
+		f.ResourceVersion = 1
+		all = append(all, t.observed(f))
+	}
+	t.Replace(gc.ResourceConfigMaps, all, 1, testbuilders.Now)
+	t.MarksListed(nil, testbuilders.Now)
+	t.ConfirmFresh(freshness.ConsistentRead{Began: testbuilders.Now, ServerTime: testbuilders.Now}, testbuilders.Now) // No clock is in doubt.
+	later, stored := testbuilders.Now.Add(time.Hour), 0
+	t.longest(b, func(generation int) {
+		marks, _ := t.MarksToStore(testbuilders.Home, later)
+		stored += len(marks)
+		t.interrupt() // They are stored without the lock.
+		for _, m := range marks {
+			m.ResourceVersion = fmt.Sprint(generation + 1)
+			t.Turn(func() { t.SetMarks(m, later) }, later)
+			t.interrupt()
+		}
+	})
+	if stored < 10 {
+		b.Fatalf("%d marks are stored", stored)
+	}
 }
 
 const tenantJobs, manyNamespaces = 400, 10_000
