@@ -93,9 +93,9 @@ release-artifacts: ## Gather all files of a release in _output/release; REPOSITO
 run: export CGO_ENABLED = 0
 run: export GOFLAGS = $(shell go env GOFLAGS) -gcflags=all=-dwarf=false
 run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of it
-	@echo "Preparing the demo ..."
-	@go run ./hack/programs -o bin ./hack/demo ./cmd/apiserver
-	@exec bin/demo --winnow bin/apiserver
+	@echo "You will see Winnow delete finished Jobs in a local Kubernetes cluster: which ones, when, and why. Ctrl-C ends it."
+	@go run ./hack/programs -o bin ./hack/demo ./cmd/apiserver ./cmd/kubectl-winnow
+	@exec bin/demo --env bin/demo.env
 
 .PHONY: programs
 programs: ## Fetch or build the programs of the test cluster and helm, once for each version

@@ -4,177 +4,232 @@
 package main
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
-	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
 var now = time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
 
-// finished is a Job that finished some time ago.
-func finished(name string, ago time.Duration, change ...func(*object)) *object {
-	o := &object{state: state{fact: &lifecycle.Fact{
-		Resource: gc.ResourceJobs, Namespace: namespace, Name: name, UID: types.UID(name), Created: now.Add(-time.Minute),
-		Finished: true, Outcome: gc.OutcomeSucceeded, FinishedAt: now.Add(-ago),
-	}}}
-	for _, f := range change {
-		f(o)
+// candidate is a Job that finished some seconds ago, in a state.
+func candidate(
+	state v1alpha1.CandidateState, policy string, outcome v1alpha1.Outcome, ago int, ttl v1alpha1.TTL,
+) *v1alpha1.CleanupCandidateStatus {
+	since := now.Add(-time.Duration(ago) * time.Second)
+	c := &v1alpha1.CleanupCandidateStatus{
+		State: state, Reason: "Reason", Message: "it says so", Since: &metav1.Time{Time: since}, Outcome: outcome, TTL: ttl,
+		DecidedBy: &v1alpha1.CandidatePolicy{Name: policy},
 	}
-	return o
+	if d, err := time.ParseDuration(string(ttl)); err == nil {
+		c.DueTime = &metav1.Time{Time: since.Add(d)}
+	}
+	return c
 }
 
-// modelOf has the policy "defaults" with a TTL, in a mode, and its condition's message.
-func modelOf(ttl gc.TTL, mode gc.PolicyMode, message string, objects ...*object) *model {
-	m := newModel(now.Add(-time.Minute))
-	m.namespaces = []*metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: namespace}}}
-	p := &gc.CleanupPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "defaults"},
-		Spec: gc.CleanupPolicySpec{
-			Mode:             cmp.Or(mode, gc.ModeEnforce),
-			TTLAfterFinished: &ttl,
-			AnnotationTTL:    gc.AnnotationExtendOnly,
+func waiting(ago int) *v1alpha1.CleanupCandidateStatus {
+	return candidate(v1alpha1.CandidateWaiting, defaults, v1alpha1.OutcomeSucceeded, ago, "10s")
+}
+
+func failed(state v1alpha1.CandidateState, ago int, ttl v1alpha1.TTL) *v1alpha1.CleanupCandidateStatus {
+	c := candidate(state, failures, v1alpha1.OutcomeFailed, ago, ttl)
+	if state == v1alpha1.CandidateHeld {
+		c.Reason = string(state)
+	}
+	return c
+}
+
+func annotated() *v1alpha1.CleanupCandidateStatus {
+	c := candidate(v1alpha1.CandidateKept, defaults, v1alpha1.OutcomeSucceeded, 30, "never")
+	c.Adjustments = []v1alpha1.CandidateAdjustment{{Source: "annotation gc.winnow.dev/ttl", To: "never"}}
+	return c
+}
+
+// observed is a Job by its name, with its candidate if it has one.
+type observed map[string]*v1alpha1.CleanupCandidateStatus
+
+// see updates the model by Jobs and by lines of the log.
+func (m *model) see(at time.Time, jobs observed, log ...logEntry) {
+	o := &observation{
+		candidates: map[types.UID]*v1alpha1.CleanupCandidateStatus{}, log: log,
+		policies: map[string]*v1alpha1.CleanupPolicy{
+			defaults: newPolicy(defaults, v1alpha1.OutcomeSucceeded, succeededTTL),
+			failures: newPolicy(failures, v1alpha1.OutcomeFailed, failedTTL),
 		},
-		Status: gc.CleanupPolicyStatus{Conditions: []metav1.Condition{{Type: gc.ConditionReady, Message: message}}},
 	}
-	m.policies = []policyRow{{Stored: policy.StoredOf(p), object: p}}
-	for _, o := range objects {
-		m.objects[o.fact.UID] = o
+	for name, c := range jobs {
+		o.jobs = append(o.jobs, batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID(name), CreationTimestamp: metav1.Time{Time: now.Add(-time.Minute)},
+		}})
+		o.candidates[types.UID(name)] = c
 	}
-	m.forecast = m.foresee(now)
-	m.look(now)
-	return m
+	m.update(o, at)
+	m.look(at)
 }
 
-func TestOutlook(t *testing.T) {
-	deletion := &logEntry{
-		Policy: "demo/defaults", Rule: "default", FinishedAt: now.Add(-20 * time.Second), Due: now.Add(-10 * time.Second),
-		Delay: delay(8 * time.Millisecond),
+// deleted is the line of the log about a Job that finished some seconds ago, and was deleted a moment after it was due.
+func deleted(name, policy string, ago int) logEntry {
+	finished := now.Add(-time.Duration(ago) * time.Second)
+	due := finished.Add(succeededTTL)
+	return logEntry{
+		Message: "Deleted", UID: types.UID(name), Policy: namespace + "/" + policy, FinishedAt: finished, Due: due,
+		Delay: delay(8 * time.Millisecond), Milliseconds: float64(due.Add(8 * time.Millisecond).UnixMilli()),
 	}
+}
+
+func TestRow(t *testing.T) {
 	for name, c := range map[string]struct {
-		ttl     gc.TTL
-		mode    gc.PolicyMode
-		message string
-		object  *object
-		want    string
+		candidate *v1alpha1.CleanupCandidateStatus
+		gone      []logEntry // it is gone if it is not nil
+		want      string
+		line      string
 	}{
-		"running": {ttl: "10s", object: finished("a", 0, func(o *object) { o.fact.Finished = false }), want: "running 1m: has not finished"},
-		"waiting": {ttl: "10s", object: finished("a", 3*time.Second), want: "waiting 7s: due at 15:04:12 by demo/defaults, rule default"},
-		"kept":    {ttl: "1h", object: finished("a", 5*time.Second), want: "kept 59m: until 16:04:00 by demo/defaults, rule default"},
-		"for ever": {ttl: "never", object: finished("a", 5*time.Second),
-			want: "kept: forever by demo/defaults, rule default"},
-		"annotated": {ttl: "10s", object: finished("a", 5*time.Second, func(o *object) { o.fact.TTL = new("1h") }),
-			want: "kept 59m: until 16:04:00 by demo/defaults, rule default, annotated ttl=1h"},
-		"preview": {ttl: "3s", mode: gc.ModePreview, object: finished("a", 5*time.Second),
-			want: "previewed: would have been deleted at 15:04:03 by demo/defaults"},
-		"due": {ttl: "3s", object: finished("a", 5*time.Second), want: "due 2s: by demo/defaults, rule default"},
-		"refused": {ttl: "3s", object: finished("a", 5*time.Second),
-			message: "Deletes what is due. Held, Refused: jobs.batch/a (a webhook said no).", want: "due 2s: Refused: a webhook said no"},
-		"terminating": {ttl: "3s", object: finished("a", 5*time.Second, func(o *object) { o.deleting = now.Add(-4 * time.Second) }),
-			message: `Deletes what is due. Being deleted, Terminating: jobs.batch/a (waits for finalizers ["x"]) and 2 more.`,
-			want:    `terminating 4s: Terminating: waits for finalizers ["x"]`},
-		"terminating, not named by Winnow": {
-			ttl: "3s", object: finished("a", 5*time.Second, func(o *object) { o.deleting = now.Add(-4 * time.Second) }),
-			message: `Deletes what is due. Being deleted, Terminating: jobs.batch/ab (waits for finalizers ["x"]).`, want: "terminating 4s: being deleted",
-		},
-		"gone": {ttl: "10s", object: finished("a", 20*time.Second, func(o *object) { o.gone, o.deletion = now, deletion }),
-			want: "gone: at 15:03:55 by demo/defaults, rule default, 8 ms late"},
-		"gone otherwise": {ttl: "10s", object: finished("a", 0, func(o *object) { o.gone = now }), want: "gone: not by Winnow"},
+		"running": {nil, nil, "Running - has not finished", "job/a is Running (has not finished)"},
+		"waiting": {waiting(3), nil, "Waiting in 7s policy defaults: 10s after it succeeded",
+			"job/a is Waiting until 15:04:12 (policy defaults: 10s after it succeeded)"},
+		"annotated": {annotated(), nil, "Kept never annotation gc.winnow.dev/ttl: never", "job/a is Kept (annotation gc.winnow.dev/ttl: never)"},
+		"held": {failed(v1alpha1.CandidateHeld, 20, "10s"), nil, "Held - policy failures: waits for approval",
+			"job/a is Held (policy failures: waits for approval)"},
+		"held otherwise": {candidate(v1alpha1.CandidateHeld, defaults, "", 20, "10s"), nil, "Held 10s ago Reason: it says so",
+			"job/a is Held (Reason: it says so)"},
+		"due": {candidate(v1alpha1.CandidateDue, defaults, v1alpha1.OutcomeSucceeded, 11, "10s"), nil,
+			"Due 1s ago policy defaults: 10s after it succeeded", "job/a is Due (policy defaults: 10s after it succeeded)"},
+		"terminating": {candidate(v1alpha1.CandidateTerminating, defaults, "", 20, "10s"), nil, "Terminating 10s ago Reason: it says so",
+			"job/a is Terminating (Reason: it says so)"},
+		"deleted": {waiting(20), []logEntry{deleted("a", defaults, 20)}, "Deleted 10s ago policy defaults: 10s after it succeeded",
+			"job/a is Deleted 8 ms after it was due (policy defaults: 10s after it succeeded)"},
+		"approved": {failed(v1alpha1.CandidateHeld, 20, "10s"), []logEntry{deleted("a", failures, 20)},
+			"Deleted 10s ago policy failures: was approved", "job/a is Deleted (policy failures: was approved)"},
+		"deleted by somebody else": {waiting(3), []logEntry{}, "Deleted 2s ago not by Winnow", "job/a is Deleted (not by Winnow)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := modelOf(c.ttl, c.mode, c.message, c.object).prospect(c.object, now)
-			if text := got.state + ": " + got.why; text != c.want {
-				t.Errorf("got %q, want %q", text, c.want)
+			m := newModel(now)
+			m.see(now.Add(-2*time.Second), observed{"a": c.candidate})
+			if c.gone != nil {
+				m.see(now.Add(-2*time.Second), nil, c.gone...)
+			}
+			j := m.named("a")[0]
+			r := j.row(now)
+			if got := fmt.Sprintf("%s %s %s", r.state, r.goes(now), r.why); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if got := j.line(r); got != c.line {
+				t.Errorf("got the line %q, want %q", got, c.line)
 			}
 		})
 	}
 }
 
-// TestOutlookOfMany is of what depends on more than the object itself.
-func TestOutlookOfMany(t *testing.T) {
-	m := modelOf("10s", "", "")
-	m.namespaces[0].Labels = map[string]string{"guarded": "true"}
-	for i, ago := range []time.Duration{6, 8, 9, 2} {
-		o := finished(fmt.Sprint("job-", i), ago*time.Second)
-		m.objects[o.fact.UID] = o
-	}
-	own := &gc.CleanupPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "defaults", UID: "u", Generation: 1},
-		Spec: gc.CleanupPolicySpec{
-			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly,
-			Capacity: &gc.Capacity{MaxObjects: new(int64(1)), Per: gc.CapacityPerNamespace},
-		},
-	}
-	guardrails := &gc.ClusterCleanupPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "guardrails"},
-		Spec: gc.ClusterCleanupPolicySpec{
-			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly,
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "true"}},
-			Guardrails:        &gc.Guardrails{MinTTL: new(gc.TTL("7s")), HoldAbove: &gc.HoldAbove{Objects: new(int64(1))}},
-		},
-	}
-	m.policies = []policyRow{
-		{Stored: policy.StoredOf(own), object: own}, {Stored: policy.StoredOf(guardrails), object: guardrails},
-	}
-	id := approval.HoldID("u", namespace, approval.GenerationID("u", 1))
-	check := func(want ...string) {
-		t.Helper()
-		m.forecast = m.foresee(now)
-		for i, o := range m.sorted() {
-			prospect := m.prospect(o, now)
-			if text := prospect.state + ": " + prospect.why; !strings.HasPrefix(text, want[i]) {
-				t.Errorf("%s: got %q, want %q", o.fact.Name, text, want[i])
-			}
-		}
-	}
-	waits, stays := "waiting 1s: due at 15:04:06 by demo/defaults, rule default", "kept: until newer ones replace it, by demo/defaults, rule default"
-	held := "held: until somebody approves hold " + id + " of demo/defaults"
-	check(waits, held, held, stays)
-	own.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: id, Namespace: namespace}}}
-	check(waits, held, held, stays)
-	own.Annotations = map[string]string{gc.AnnotationApprovedHold: id}
-	check(waits, "due ", "due ", stays)
+var hints = []string{
+	"In a second terminal:  source bin/demo.env", "                       " + why, "In a browser:          http://127.0.0.1:1/x/",
 }
 
-func TestFrameFillsTheTerminal(t *testing.T) {
-	var objects []*object
-	for i := range 30 {
-		objects = append(objects, finished(fmt.Sprintf("job-%d", i), time.Duration(i)*time.Second/4))
+func screenful() *model {
+	m := newModel(now)
+	m.see(now, observed{
+		report: annotated(), "train-1": failed(v1alpha1.CandidateWaiting, 20, "1h"), "lint-1": waiting(7), "backup-2": waiting(3),
+		"convert-3": waiting(1), "index-4": nil,
+	})
+	m.see(now, observed{
+		report: annotated(), "train-1": failed(v1alpha1.CandidateWaiting, 20, "1h"), "backup-2": waiting(3), "convert-3": waiting(1),
+		"index-4": nil,
+	}, deleted("lint-1", defaults, 12))
+	m.say(now, "One.", "Two.")
+	return m
+}
+
+func TestFrame(t *testing.T) {
+	want := strings.TrimPrefix(`
+Winnow deletes finished Jobs by policies. Watch which Jobs go, when, and why.
+
+POLICY       SAYS
+defaults     Jobs that succeeded are deleted after 10s.
+failures     Jobs that failed are deleted after 1h.
+guardrails   A change that would delete more than 2 Jobs at once waits for approval.
+
+JOB         STATE       GOES        WHY
+backup-2    Waiting     in 7s       policy defaults: 10s after it succeeded
+convert-3   Waiting     in 9s       policy defaults: 10s after it succeeded
+index-4     Running     -           has not finished
+lint-1      Deleted     2s ago      policy defaults: 10s after it succeeded
+report      Kept        never       annotation gc.winnow.dev/ttl: never
+train-1     Waiting     in 60m      policy failures: 1h after it failed
+
+One.
+Two.
+
+In a second terminal:  source bin/demo.env
+                       kubectl winnow why job/report
+In a browser:          http://127.0.0.1:1/x/
+`, "\n")
+	var got strings.Builder
+	for _, l := range frame(screenful(), hints, 24, now) {
+		got.WriteString(l.text + "\n")
 	}
-	objects = append(objects, finished("held", time.Minute, func(o *object) { o.deleting = now }))
-	m := modelOf("10s", gc.ModeEnforce, "", objects...)
-	for i := range 50 {
-		m.tell(now, "line %d", i)
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &got, want)
 	}
-	for height := 5; height < 80; height++ {
-		lines := frame(m, []string{"command"}, []string{"log"}, height, now)
-		if len(lines) != height {
-			t.Errorf("%d lines for a terminal of %d", len(lines), height)
+}
+
+func TestFrameFitsTheTerminal(t *testing.T) {
+	m := screenful()
+	for height := 1; height < 60; height++ {
+		lines := frame(m, hints, height, now)
+		text, shown := fmt.Sprint(lines), 0
+		for _, j := range m.sorted() {
+			shown += strings.Count(text, "{"+j.name+" ")
 		}
-		text := fmt.Sprint(lines)
-		if height >= 16 && (!strings.Contains(text, "job/held") || !strings.Contains(text, "line 49") || !strings.Contains(text, "Seen:")) {
+		if len(lines) > height || !strings.Contains(text, title) {
+			t.Errorf("height %d: %d lines: %s", height, len(lines), text)
+		}
+		if more := fmt.Sprintf("and %d more", len(m.jobs)-shown); height >= 3 && shown < len(m.jobs) && !strings.Contains(text, more) {
+			t.Errorf("height %d: not %q: %s", height, more, text)
+		}
+		if height >= 5 && shown == 0 || height >= 19 && !strings.Contains(text, why) {
 			t.Errorf("height %d: what matters most is missing: %s", height, text)
 		}
+	}
+	m.fail(now, errors.New("no\nanswer"))
+	if text := fmt.Sprint(frame(m, hints, 24, now)); !strings.Contains(text, "Trouble: no answer") || strings.Contains(text, "One.") {
+		t.Errorf("the trouble is not shown: %s", text)
+	}
+}
+
+func TestLinesAreWrittenOnce(t *testing.T) {
+	m := newModel(now)
+	for range 2 {
+		m.see(now, observed{"a": waiting(3)})
+		m.fail(now, errors.New("no answer"))
+	}
+	m.fail(now, nil)
+	want := []string{"15:04:05 job/a is Waiting until 15:04:12 (policy defaults: 10s after it succeeded)", "15:04:05 Trouble: no answer"}
+	if !slices.Equal(m.lines, want) {
+		t.Errorf("got %q, want %q", m.lines, want)
 	}
 }
 
 func TestLinesAreCutToTheWidth(t *testing.T) {
 	s := &screen{colour: true}
-	for width, want := range map[int]string{20: "\x1b[1mabcdef\x1b[m", 6: "\x1b[1mabcdef\x1b[m", 5: "\x1b[1mab...\x1b[m", 2: "\x1b[1m..\x1b[m"} {
+	for width, want := range map[int]string{
+		20: "\x1b[1mabcdef\x1b[m", 6: "\x1b[1mabcdef\x1b[m", 5: "\x1b[1mab...\x1b[m", 2: "\x1b[1m..\x1b[m",
+	} {
 		if got := s.paint(styled{"abcdef", bold}, width); got != want {
 			t.Errorf("width %d: got %q, want %q", width, got, want)
 		}
+	}
+	s.colour = false
+	if got := s.paint(styled{"abcdef", bold}, 6); got != "abcdef" {
+		t.Errorf("without colours: got %q", got)
 	}
 }
 

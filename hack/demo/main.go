@@ -10,7 +10,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -25,30 +24,36 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// tick is how often the view is updated.
-const tick = 200 * time.Millisecond
+const (
+	// tick is how often the view is updated.
+	tick = 500 * time.Millisecond
+	// seenWithin is how long it may take until everything was seen, with --exit-when-seen.
+	seenWithin = 2 * time.Minute
+)
 
 const usage = `Shows Winnow at work on a real Kubernetes cluster on 127.0.0.1. Ctrl-C ends it and leaves nothing behind.
-The first time it fetches or builds the programs of the cluster.
+The first time it fetches or builds the programs of the cluster. It runs apiserver and kubectl-winnow from its own folder.
 
-On a terminal it shows what there is, when Winnow deletes it, and why. On a pipe it writes one line for each change.
+On a terminal it shows which Jobs Winnow deletes, when, and why. On a pipe it writes one line for each change.
 NO_COLOR=1 turns colors off.
 
-Usage: make run, or go run ./hack/demo [flags]
+Usage: make run
 
 `
 
 // options are the flags.
 type options struct {
 	exitWhenSeen bool
-	binary       string
+	env          string
+	programs     string // folder of winnow-apiserver and the plugin
 }
 
 func main() {
 	var o options
 	flag.BoolVar(&o.exitWhenSeen, "exit-when-seen", false,
 		"end with status 0 once there has been everything to see, or after two minutes with status 1 and the names of what is missing")
-	flag.StringVar(&o.binary, "winnow", "", "winnow-apiserver to run; if empty, it is built")
+	flag.StringVar(&o.env, "env", "",
+		"file to write the variables KUBECONFIG and PATH into, for a second terminal; by default in the folder of the cluster")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -63,7 +68,12 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE)
 	// The log of client-go would appear in the middle of the view.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	if err := run(ctx, &output{File: os.Stdout, end: end}, o); err != nil {
+	program, err := os.Executable()
+	o.programs = filepath.Dir(program)
+	if err == nil {
+		err = run(ctx, &output{File: os.Stdout, end: end}, o)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
@@ -120,25 +130,24 @@ func startAndShow(ctx context.Context, out *output, o options) (err error) {
 		return err
 	}
 	defer stop(&err, c.Stop)
-	fmt.Fprintf(out, "The cluster is ready after %s. Its audit log is %s.\n", seconds(time.Since(begin)), c.AuditLog())
-	what := "Starting Winnow"
-	if o.binary == "" {
-		what = "Building and starting Winnow"
-	}
-	fmt.Fprintln(out, what, "...")
-	patience := remind(out, what)
-	server, err := winnow.Start(life, c, winnow.Options{Binary: o.binary, Flags: []string{"--logging-format=json"}, Progress: out})
-	patience()
+	fmt.Fprintln(out, "Starting Winnow ...")
+	server, err := winnow.Start(life, c, winnow.Options{
+		Binary: filepath.Join(o.programs, "apiserver"), Flags: []string{"--logging-format=json"}, Progress: out,
+	})
 	if err != nil {
 		return err
 	}
 	defer stop(&err, server.Stop)
+	hints, err := prepareHints(life, c, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(o.env) }()
 	if !started() {
 		return errInterrupted
 	}
-	replica := server.Replicas[0]
-	fmt.Fprintf(out, "Winnow is ready after %s. Its log is %s.\n", seconds(time.Since(begin)), replica.Process.LogFile)
-	err = show(ctx, c, replica, out, o.exitWhenSeen)
+	fmt.Fprintf(out, "Both are ready after %.1f s.\n", time.Since(begin).Seconds())
+	err = show(ctx, c, server.Replicas[0], newScreen(out, hints), o.exitWhenSeen)
 	fmt.Fprintln(out, "Stopping Winnow and the cluster ...")
 	return err
 }
@@ -150,60 +159,31 @@ func stop(err *error, stop func() error) {
 	}
 }
 
-// remind prints every ten seconds what is going on, until the returned function is called.
-func remind(out io.Writer, what string) (stop func()) {
-	begin, ticker, done := time.Now(), time.NewTicker(10*time.Second), make(chan struct{})
-	go func() {
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				fmt.Fprintf(out, "%s: %.0f s so far\n", what, time.Since(begin).Seconds())
-			}
-		}
-	}()
-	return func() { close(done) }
-}
-
-// commands are for a second terminal.
-func commands(c *cluster.Cluster) []string {
-	return []string{
-		"  export KUBECONFIG=" + c.Kubeconfig(),
-		"  export PATH=" + filepath.Dir(c.KubectlPath()) + ":$PATH",
-		"  kubectl get cup --all-namespaces",
-		"  " + explainCommand,
-	}
-}
-
-// logs says where the logs are.
-func logs(c *cluster.Cluster, replica *winnow.Replica) []string {
-	return []string{
-		"  audit log of the cluster: " + c.AuditLog(),
-		"  log of Winnow:            " + replica.Process.LogFile,
-	}
-}
-
-// show plays the scene until ctx or Winnow ends, or with --exit-when-seen until everything was seen.
-func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, out *output, exitWhenSeen bool) error {
-	watching, stopWatching := context.WithCancel(ctx)
-	defer stopWatching()
-	s, err := newScene(watching, c, replica.Process.LogFile, newScreen(out, commands(c), logs(c, replica)))
+// show shows the story until ctx or Winnow ends, or with --exit-when-seen until everything was seen.
+func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, screen *screen, exitWhenSeen bool) error {
+	clients, err := newClients(c.RESTConfig())
 	if err != nil {
+		return err
+	}
+	m, s, o := newModel(time.Now()), &story{clients: clients}, &observer{clients: clients, logFile: replica.Process.LogFile}
+	if err := s.begin(ctx, m, m.began); err != nil {
 		return orInterrupted(ctx, err)
 	}
-	defer s.screen.end()
+	defer screen.end()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
-		if err := s.step(ctx, time.Now()); err != nil {
-			return orInterrupted(ctx, err)
+		now := time.Now()
+		err := play(ctx, m, s, o, now)
+		if ctx.Err() != nil {
+			return errInterrupted
 		}
-		if exitWhenSeen {
-			if over, err := s.over(time.Now()); over {
-				return err
-			}
+		m.fail(now, err)
+		screen.show(m, now)
+		if missing := m.missing(); exitWhenSeen && len(missing) == 0 {
+			return nil
+		} else if exitWhenSeen && now.After(m.began.Add(seenWithin)) {
+			return fmt.Errorf("not seen within %s: %s", seenWithin, strings.Join(missing, "; "))
 		}
 		select {
 		case <-ctx.Done():
@@ -214,6 +194,17 @@ func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, out 
 		case <-ticker.C:
 		}
 	}
+}
+
+// play observes, and continues the story. What fails is tried again.
+func play(ctx context.Context, m *model, s *story, o *observer, now time.Time) error {
+	seen, err := o.observe(ctx)
+	if err != nil {
+		return err
+	}
+	m.update(seen, now)
+	m.look(now)
+	return s.goOn(ctx, m, now)
 }
 
 // orInterrupted returns errInterrupted if something failed because ctx has ended.
@@ -228,5 +219,3 @@ func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -27,17 +27,15 @@ type screen struct {
 	out      *output
 	terminal bool
 	colour   bool
-	commands []string
-	logs     []string
+	hints    []string
 	begun    bool
-	told     int  // how many lines of the model were printed
-	summed   bool // the policies were printed after everything was seen
+	told     int // how many lines of the model were printed
 }
 
-func newScreen(out *output, commands, logs []string) *screen {
+func newScreen(out *output, hints []string) *screen {
 	_, _, err := term.TerminalSize(out.File)
 	terminal := err == nil && os.Getenv("TERM") != "dumb"
-	return &screen{out: out, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "", commands: commands, logs: logs}
+	return &screen{out: out, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "", hints: hints}
 }
 
 // show updates the output.
@@ -48,17 +46,14 @@ func (s *screen) show(m *model, now time.Time) {
 	}
 	if !s.begun {
 		s.begun = true
-		fmt.Fprintf(s.out, "In a second terminal:\n\n%s\n\n", strings.Join(s.commands, "\n"))
+		fmt.Fprintf(s.out, "\n%s\n\n%s\n\n", title, strings.Join(s.hints, "\n"))
+		for _, l := range policyLines(m) {
+			fmt.Fprintln(s.out, l.text)
+		}
+		fmt.Fprintln(s.out)
 	}
 	for ; s.told < len(m.lines); s.told++ {
 		fmt.Fprintln(s.out, m.lines[s.told])
-	}
-	if len(m.missing()) == 0 && !s.summed {
-		s.summed = true
-		fmt.Fprintln(s.out)
-		for _, l := range policyTable(m) {
-			fmt.Fprintln(s.out, l.text)
-		}
 	}
 }
 
@@ -74,11 +69,11 @@ func (s *screen) draw(m *model, now time.Time) {
 		b.WriteString(hideCursor + strings.Repeat("\n", height)) // The earlier contents can be found by scrolling back.
 	}
 	b.WriteString(home)
-	for i, l := range frame(m, s.commands, s.logs, height, now) {
+	for i, l := range frame(m, s.hints, height, now) {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}
-		b.WriteString(s.paint(l, width) + clearLine)
+		b.WriteString(clearLine + s.paint(l, width)) // Cleared before, because after a full line this would clear its last character.
 	}
 	b.WriteString(clearBelow)
 	fmt.Fprint(s.out, b.String())

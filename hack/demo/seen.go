@@ -6,15 +6,10 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
-
-// outlives is how long an extended Job must exist after the time at which it was due before.
-const outlives = 2 * time.Second
 
 // sight is something that the demonstration must show. how is empty until it was seen.
 type sight struct {
@@ -24,35 +19,24 @@ type sight struct {
 
 func allSights() []sight {
 	return []sight{
-		{what: "kept by rule", look: (*model).seeKept},
-		{what: "held by finalizer", look: (*model).seeHeld},
-		{what: "extended, kept", look: (*model).seeExtended},
-		{what: "explained", look: (*model).seeExplained},
-		{what: "rest gone", look: (*model).seeRest},
-		{what: "last 3 kept", look: (*model).seeLast},
-		{what: "kept for minTTL", look: (*model).seeMinimum},
+		{what: "deleted when due", look: (*model).seeDeleted},
+		{what: "kept by its annotation", look: (*model).seeAnnotated},
+		{what: "kept by another policy", look: (*model).seeFailed},
 		{what: "held, then approved", look: (*model).seeApproved},
+		{what: "the next round", look: (*model).seeNextRound},
 	}
 }
 
-// look looks for sights that were not seen yet. Only Winnow's log and status and the objects count, and not the forecast.
+// look looks for sights that were not seen yet. Each needs what Winnow says, and that the Jobs are there or gone.
 func (m *model) look(now time.Time) {
-	if m.sights == nil {
-		m.sights = allSights()
-	}
-	if len(m.missing()) == 0 {
-		return
-	}
 	for i := range m.sights {
 		s := &m.sights[i]
-		if s.how == "" {
-			if s.how = s.look(m, now); s.how != "" {
-				m.tell(now, "SEEN %s: %s", s.what, s.how)
-			}
+		if s.how != "" {
+			continue
 		}
-	}
-	if len(m.missing()) == 0 {
-		m.tell(now, "SEEN all: press Ctrl-C to end, or look around")
+		if s.how = s.look(m, now); s.how != "" {
+			m.tell(now, "SEEN %s: %s", s.what, s.how)
+		}
 	}
 }
 
@@ -66,124 +50,100 @@ func (m *model) missing() []string {
 	return out
 }
 
-// first returns one of the first objects by its name; nil if it was not observed yet.
-func (m *model) first(name string) *object {
-	for _, o := range m.objects {
-		if o.fact.Namespace == namespace && o.fact.Name == name {
+// wentWhenDue reports whether Winnow said that the Job waits, and deleted it once, and not before it was due by the policy.
+func (j *job) wentWhenDue(policy string, ttl time.Duration) bool {
+	d := j.deletion
+	return d != nil && j.deletes == 1 && !j.gone.IsZero() && j.states.Has(v1alpha1.CandidateWaiting) &&
+		d.Policy == namespace+"/"+policy && d.Due.Equal(d.FinishedAt.Add(ttl)) && d.Delay >= 0 && !d.at().Before(d.Due)
+}
+
+// waitsBeyond reports whether Winnow says that the Job waits until a later time.
+func (j *job) waitsBeyond(at time.Time) bool {
+	return j.is(v1alpha1.CandidateWaiting) && j.candidate.DueTime != nil && j.candidate.DueTime.After(at)
+}
+
+// seeDeleted requires that the first Jobs that succeed are gone, each when it was due.
+func (m *model) seeDeleted(time.Time) string {
+	var latest delay
+	for i := range firstJobs {
+		jobs := m.named(jobName(i))
+		if len(jobs) == 0 || !jobs[0].wentWhenDue(defaults, succeededTTL) {
+			return ""
+		}
+		latest = max(latest, jobs[0].deletion.Delay)
+	}
+	return fmt.Sprintf("%d Jobs, at most %d ms late", firstJobs, time.Duration(latest).Milliseconds())
+}
+
+// outlived returns a Job that finished no earlier than this one, and that Winnow deleted when it was due; nil if there is none.
+func (m *model) outlived(j *job) *job {
+	for _, o := range m.sorted() {
+		if o.wentWhenDue(defaults, succeededTTL) && !o.deletion.FinishedAt.Before(j.candidate.Since.Time) {
 			return o
 		}
 	}
 	return nil
 }
 
-// seeKept requires that a failed Job exists longer than a successful one that finished at the same time or later, and that the status of a
-// policy shows that the failed Job is kept for more than a minute.
-func (m *model) seeKept(now time.Time) string {
-	failure := m.first(failing)
-	if failure == nil || failure.fact.Outcome != gc.OutcomeFailed || !failure.gone.IsZero() || !failure.deleting.IsZero() {
-		return ""
-	}
-	next := m.nextDeletion(namespace, failuresPolicy)
-	for _, o := range m.objects {
-		if o.deletion != nil && !o.deletion.FinishedAt.Before(failure.fact.FinishedAt) && next.After(now.Add(time.Minute)) {
-			return fmt.Sprintf("%s, until %s by %s/%s", nameOf(failure.fact), clock(next), namespace, failuresPolicy)
-		}
-	}
-	return ""
+// outlives reports whether the Jobs of these names are there, in a state, and outlive others.
+func (m *model) outlives(state v1alpha1.CandidateState, names ...string) bool {
+	return m.all(state, names...) && !slices.ContainsFunc(m.named(names...), func(j *job) bool {
+		return j.deletes > 0 || j.candidate.Since == nil || m.outlived(j) == nil
+	})
 }
 
-// seeHeld requires one delete, that the object still exists, and that the status of a policy says what the object waits for.
-func (m *model) seeHeld(time.Time) string {
-	o := m.first(finalized)
-	if o == nil || o.deletes != 1 || o.deleting.IsZero() || !o.gone.IsZero() {
+// seeAnnotated requires that the Job with the annotation outlives another, and that Winnow says that it keeps the Job because of that.
+func (m *model) seeAnnotated(time.Time) string {
+	if !m.outlives(v1alpha1.CandidateKept, report) {
 		return ""
 	}
-	said := m.words(o, "")
-	if !strings.HasPrefix(said, string(policy.ReasonTerminating)) || !strings.Contains(said, holdFinalizer) {
+	c := m.named(report)[0].candidate
+	if c.DueTime != nil || len(c.Adjustments) != 1 || c.Adjustments[0].To != "never" {
 		return ""
 	}
-	return nameOf(o.fact) + ", " + said
+	return fmt.Sprintf("%s, %s", report, ruled(c))
 }
 
-// seeExtended requires that the extended Job exists after it was due before the extension, and that the status of its policy shows that.
-func (m *model) seeExtended(now time.Time) string {
-	e := m.extension
-	if e == nil || now.Before(e.due.Add(outlives)) || !e.at.Before(e.due) {
+// seeFailed requires that a failed Job outlives another, and that Winnow says that it waits for more than a minute by its policy.
+func (m *model) seeFailed(now time.Time) string {
+	const name = "train-1"
+	if !m.outlives(v1alpha1.CandidateWaiting, name) {
 		return ""
 	}
-	o := m.objects[e.uid]
-	next := m.nextDeletion(namespace, reportsPolicy)
-	if o == nil || !o.gone.IsZero() || !o.deleting.IsZero() || o.deletes > 0 || !next.After(e.due) {
+	j := m.named(name)[0]
+	if j.candidate.Outcome != v1alpha1.OutcomeFailed || !j.waitsBeyond(now.Add(time.Minute)) || j.candidate.DecidedBy.Name != failures {
 		return ""
 	}
-	return fmt.Sprintf("%s, extended %s before it was due, until %s", nameOf(o.fact), seconds(e.due.Sub(e.at)), clock(next))
+	return fmt.Sprintf("%s, %s", name, ruled(j.candidate))
 }
 
-// seeExplained requires that the candidates of the namespace were shown, each with what happens to it.
-func (m *model) seeExplained(time.Time) string {
-	shown := 0
-	for line := range strings.Lines(m.candidates) {
-		switch cells := strings.Fields(line); strings.Join(cells[:min(2, len(cells))], " ") {
-		case "jobs.batch/" + failing + " Waiting", "jobs.batch/" + extended + " Waiting", "jobs.batch/" + finalized + " Terminating":
-			shown++
-		}
-	}
-	if shown < 3 {
-		return ""
-	}
-	return fmt.Sprintf("%s, %s and %s, by the command %s", failing, extended, finalized, explainCommand)
-}
-
-// seeRest requires that all first objects that Winnow must delete are gone, each after one delete by Winnow.
-func (m *model) seeRest(time.Time) string {
-	var latest delay
-	for _, name := range goers {
-		o := m.first(name)
-		if o == nil || o.gone.IsZero() || o.deletes != 1 {
-			return ""
-		}
-		latest = max(latest, o.deletion.Delay)
-	}
-	return fmt.Sprintf("%d objects deleted, at most %d ms late", len(goers), time.Duration(latest).Milliseconds())
-}
-
-// seeLast requires that a policy counts only the Jobs that finished last, and that Winnow deleted the others.
-func (m *model) seeLast(time.Time) string {
-	builds := slices.DeleteFunc(m.within(recentNamespace), func(o *object) bool { return o.fact.Name == scratch })
-	if len(builds) != buildJobs || m.policy(recentNamespace, keepLast).Status.Candidates != lastKept {
-		return ""
-	}
-	kept := builds[buildJobs-lastKept:]
-	for i, o := range builds {
-		if went := !o.gone.IsZero() && o.deletes == 1; !o.fact.Finished || went == slices.Contains(kept, o) || o.deletes != 0 && !went {
-			return ""
-		}
-		if i > 0 && o.fact.FinishedAt.Before(builds[i-1].fact.FinishedAt) {
-			return ""
-		}
-	}
-	return fmt.Sprintf("of %d, the %d that finished last, from %s on", buildJobs, lastKept, nameOf(kept[0].fact))
-}
-
-// seeMinimum requires that a Job with a TTL of zero is not due before the minTTL of the cluster policy.
-func (m *model) seeMinimum(time.Time) string {
-	for _, o := range m.within(recentNamespace) {
-		if o.fact.Name == scratch && !o.gone.IsZero() && o.deletes == 1 && o.deletion.Due.Sub(o.deletion.FinishedAt) == minTTL {
-			return fmt.Sprintf("%s, ttl 0s by %s, deleted %s after it finished", nameOf(o.fact), o.deletion.Policy, minTTL)
-		}
-	}
-	return ""
-}
-
-// seeApproved requires that all Jobs under a hold are deleted after the approval, and none before.
+// seeApproved requires that Winnow held all failed Jobs of the round, and deleted each of them once, after the approval.
 func (m *model) seeApproved(time.Time) string {
-	if m.approval == nil || m.approval.Objects != backlogJobs || m.policy(backlogNamespace, sweep).Status.Deleted != backlogJobs {
+	a := m.approval
+	if a == nil || a.Objects != failingOf {
 		return ""
 	}
-	for _, o := range m.within(backlogNamespace) {
-		if o.gone.IsZero() || o.deletes != 1 || o.deletion.at().Before(m.approval.at) {
+	jobs := m.named(a.jobs...)
+	for _, j := range jobs {
+		if j.gone.IsZero() || j.deletes != 1 || j.deletion.at().Before(a.at) || !j.states.Has(v1alpha1.CandidateHeld) {
 			return ""
 		}
 	}
-	return fmt.Sprintf("%d Jobs by %s/%s, none before hold %s was approved", backlogJobs, backlogNamespace, sweep, m.approval.ID)
+	if len(jobs) != failingOf {
+		return ""
+	}
+	return fmt.Sprintf("%d Jobs, none before hold %s was approved", failingOf, a.ID)
+}
+
+// seeNextRound requires that Jobs fail again after the approval, and that Winnow keeps them.
+func (m *model) seeNextRound(now time.Time) string {
+	if m.approval == nil {
+		return ""
+	}
+	for _, j := range m.sorted() {
+		if j.gone.IsZero() && j.created.After(m.approval.at) && j.waitsBeyond(now.Add(time.Minute)) {
+			return fmt.Sprintf("%s, %s", j.name, ruled(j.candidate))
+		}
+	}
+	return ""
 }

@@ -5,227 +5,224 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/holds"
 )
 
 const (
-	namespace        = "demo"
-	previewNamespace = "preview"
-	holdFinalizer    = "demo.winnow.dev/hold"
+	title = "Winnow deletes finished Jobs by policies. Watch which Jobs go, when, and why."
 
-	// Jobs that are not deleted when they are due.
-	failing, finalized, extended, endless = "train", "upload", "report", "serve"
-	// failuresPolicy decides only for the failing Job, and reportsPolicy only for the extended one.
-	failuresPolicy, reportsPolicy = "keep-failures", "reports"
-	longerTTL                     = "1h"
+	namespace = "demo"
+	// defaults deletes the Jobs that succeeded, and failures those that failed. They are two policies, because a policy that waits for
+	// approval deletes nothing.
+	defaults, failures, guardrails = "defaults", "failures", "guardrails"
+	succeededTTL                   = 10 * time.Second
+	failedTTL, shortenedTTL        = time.Hour, 10 * time.Second
 
-	// In this namespace, a policy keeps the Jobs that finished last. One Job has a TTL of zero, which the cluster policy extends.
-	recentNamespace, keepLast, scratch = "recent", "keep-last", "scratch"
-	buildJobs, lastKept                = 6, 3
-	minTTL                             = 5 * time.Second
-
-	// In this namespace, Jobs have no policy at first. Then a policy makes more of them due at once than the cluster policy allows.
-	backlogNamespace, sweep = "backlog", "sweep"
-	backlogJobs             = 7
-	// heldShown is how long these Jobs are shown as held before the approval.
-	heldShown = 5 * time.Second
-
-	explainCommand = "kubectl get cand -n " + namespace
-
-	// nextJobEvery is how often another Job is created, so that the view keeps changing.
-	nextJobEvery = 10 * time.Second
-	// lastMoment is how long before it is due a Job is extended: long enough for the request on a busy machine.
-	lastMoment = 3 * time.Second
+	// report is a Job that its annotation keeps.
+	report = "report"
+	why    = "kubectl winnow why job/" + report
+	// firstJobs is how many Jobs there are at the start that succeed.
+	firstJobs = 3
+	nextJobIn = 5 * time.Second
+	failingOf = 3 // Jobs of each round, more than holdAbove
+	holdAbove = 2
+	heldShown = 15 * time.Second
+	// overdue is how long the failed Jobs must have been past the shortened TTL: then all of them are due by the change, and none because
+	// time passes.
+	overdue    = 3 * time.Second
+	stepAtMost = time.Minute
 )
 
-// goers are the first objects that Winnow must delete.
-var goers = []string{"convert", "lint", "backup", "migrate", "index", "import", "shell"}
+var jobNames = []string{"lint", "backup", "convert", "index", "migrate", "import"}
 
-var (
-	//go:embed demo.yaml
-	manifests string
-	//go:embed sweep.yaml
-	sweepManifest string
+// step is a step of a round.
+type step int
+
+const (
+	kept     step = iota // Jobs fail, and are kept
+	changed              // the policy that keeps them is changed, and Winnow has not held the change yet
+	held                 // the change waits for approval
+	approved             // the Jobs are going
 )
 
-// story creates and changes the objects of the demonstration.
+// story creates and changes the objects of the demonstration, in rounds: some Jobs fail, a change of their policy makes all of them due at
+// once, and it is approved.
 type story struct {
-	cluster *cluster.Cluster
-	client  kubernetes.Interface
-	renders int
+	*clients
+	jobs    int // that succeed
 	nextJob time.Time
-	swept   bool
-	// approveAt is when to approve the hold; zero until there is one.
-	approveAt time.Time
+	rounds  int
+	failing []string // of this round
+	step    step
+	since   time.Time // since when there has been this step
 }
 
-func newStory(c *cluster.Cluster) (*story, error) {
-	client, err := kubernetes.NewForConfig(c.RESTConfig())
-	return &story{cluster: c, client: client}, err
-}
-
-// begin creates namespaces, policies and the first Jobs, and adds the warnings of the API server to the model.
-func (s *story) begin(ctx context.Context, m *model) error {
-	if err := s.apply(ctx, manifests, m, m.began); err != nil {
+// begin creates the namespace, the policies and the first Jobs.
+func (s *story) begin(ctx context.Context, m *model, now time.Time) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := s.kubernetes.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	for _, job := range firstJobs() {
+	guard := &v1alpha1.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: guardrails}, Spec: v1alpha1.ClusterCleanupPolicySpec{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+		Guardrails:        &v1alpha1.Guardrails{HoldAbove: &v1alpha1.HoldAbove{Objects: new(int64(holdAbove))}},
+	}}
+	if _, err := s.winnow.ClusterCleanupPolicies().Create(ctx, guard, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for _, p := range []*v1alpha1.CleanupPolicy{
+		newPolicy(defaults, v1alpha1.OutcomeSucceeded, succeededTTL),
+		newPolicy(failures, v1alpha1.OutcomeFailed, failedTTL),
+	} {
+		if _, err := s.winnow.CleanupPolicies(namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	annotated := newJob(report, time.Second)
+	annotated.Annotations = map[string]string{gc.AnnotationTTL: "never"}
+	if err := s.create(ctx, annotated); err != nil {
+		return err
+	}
+	for range firstJobs {
+		if err := s.createNext(ctx, now); err != nil {
+			return err
+		}
+	}
+	return s.beginRound(ctx, m, now)
+}
+
+func jobName(i int) string { return fmt.Sprintf("%s-%d", jobNames[i%len(jobNames)], i+1) }
+
+// createNext creates another Job that succeeds.
+func (s *story) createNext(ctx context.Context, now time.Time) error {
+	if err := s.create(ctx, newJob(jobName(s.jobs), time.Duration(2+s.jobs%3)*time.Second)); err != nil {
+		return err
+	}
+	s.jobs++
+	s.nextJob = now.Add(nextJobIn)
+	return nil
+}
+
+// beginRound creates the Jobs that fail, under the policy that keeps them.
+func (s *story) beginRound(ctx context.Context, m *model, now time.Time) error {
+	if err := s.setTTL(ctx, failedTTL); err != nil {
+		return err
+	}
+	var failing []string
+	for i := range failingOf {
+		name := fmt.Sprintf("train-%d", s.rounds*failingOf+i+1)
+		job := newJob(name, time.Duration(i+1)*time.Second)
+		job.Spec.Template.Labels = map[string]string{"test.winnow.dev/outcome": string(v1alpha1.OutcomeFailed)}
 		if err := s.create(ctx, job); err != nil {
 			return err
 		}
+		failing = append(failing, name)
 	}
+	s.failing = failing
+	s.rounds++
+	s.enter(kept, now)
+	m.say(now, "Jobs run and finish. Winnow deletes each one when its policy says so.", "The Job "+report+" stays, because of its annotation.")
 	return nil
 }
 
-func (s *story) apply(ctx context.Context, manifests string, m *model, at time.Time) error {
-	_, stderr, err := s.cluster.KubectlStdin(ctx, manifests, "apply", "-f", "-")
-	m.tellWarnings(at, stderr)
-	return err
-}
-
-func firstJobs() []*batchv1.Job {
-	out := []*batchv1.Job{
-		newJob(namespace, failing, "2s", func(j *batchv1.Job) {
-			j.Spec.Template.Labels = map[string]string{"test.winnow.dev/outcome": "Failed"}
-		}),
-		newJob(namespace, finalized, "2s", func(j *batchv1.Job) { j.Finalizers = []string{holdFinalizer} }),
-		newJob(namespace, extended, "2s"),
-		newJob(namespace, endless, "forever"),
-		newJob(namespace, "convert", "2s", func(j *batchv1.Job) {
-			j.Spec.Completions, j.Spec.Parallelism = new(int32(4)), new(int32(2))
-		}),
-		newJob(namespace, "lint", "1s"),
-		newJob(namespace, "backup", "3s"),
-		newJob(namespace, "migrate", "4s"),
-		newJob(namespace, "index", "5s"),
-		newJob(namespace, "import", "6s"),
-		newJob(previewNamespace, "draft-1", "2s"),
-		newJob(previewNamespace, "draft-2", "4s"),
-		newJob(recentNamespace, scratch, "1s"),
-	}
-	for i := 1; i <= buildJobs; i++ {
-		out = append(out, newJob(recentNamespace, fmt.Sprintf("build-%d", i), fmt.Sprintf("%ds", 2*i)))
-	}
-	for i := 1; i <= backlogJobs; i++ {
-		out = append(out, newJob(backlogNamespace, fmt.Sprintf("old-%d", i), "1s"))
-	}
-	return out
-}
-
-// goOn creates Jobs from time to time, extends one Job just before it is due, shows candidates, and makes many Jobs due at once.
+// goOn creates Jobs from time to time, and takes the next step of the round when what the last one did was seen. Somebody may have
+// interfered: the Jobs may be gone, or the change approved. Then the round ends.
 func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
-	if s.nextJob.IsZero() {
-		s.nextJob = now.Add(nextJobEvery)
-	}
 	if !now.Before(s.nextJob) {
-		s.nextJob = now.Add(nextJobEvery)
-		s.renders++
-		if err := s.create(ctx, newJob(namespace, fmt.Sprintf("render-%d", s.renders), "3s")); err != nil {
+		if err := s.createNext(ctx, now); err != nil {
 			return err
 		}
 	}
-	if m.extension == nil {
-		return s.extend(ctx, m, now)
-	}
-	// Not earlier, because kubectl is slow, and the time for the extension is short.
-	if err := s.explain(ctx, m, now); err != nil {
-		return err
-	}
-	return s.sweep(ctx, m, now)
-}
-
-// explain shows the candidates of a namespace once the extension has had an effect. At that time they differ the most.
-func (s *story) explain(ctx context.Context, m *model, now time.Time) error {
-	if m.candidates != "" || now.Before(m.extension.due.Add(outlives)) {
-		return nil
-	}
-	table, _, err := s.cluster.Kubectl(ctx, strings.Fields(strings.TrimPrefix(explainCommand, "kubectl "))...)
-	if err != nil {
-		return err
-	}
-	m.candidates = table
-	m.tell(now, "%s shows what happens to each object, and why; add --output yaml for the whole explanation:", explainCommand)
-	for line := range strings.Lines(table) {
-		m.tell(now, "  %s", strings.TrimRight(line, " \n"))
-	}
-	return nil
-}
-
-// extend extends a Job just before it is due.
-func (s *story) extend(ctx context.Context, m *model, now time.Time) error {
-	due := m.nextDeletion(namespace, reportsPolicy)
-	if due.IsZero() || now.Before(due.Add(-lastMoment)) {
-		return nil
-	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, gc.AnnotationTTL, longerTTL)
-	job, err := s.client.BatchV1().Jobs(namespace).Patch(ctx, extended, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		return err
-	}
-	m.extend(job.UID, due, time.Now())
-	return nil
-}
-
-// sweep creates the policy that makes many Jobs due at once, and approves its hold after a while.
-func (s *story) sweep(ctx context.Context, m *model, now time.Time) error {
-	if !s.swept {
-		for _, o := range m.within(backlogNamespace) {
-			if !o.fact.Finished || now.Before(o.fact.FinishedAt.Add(minTTL+time.Second)) {
-				return nil
-			}
-		}
-		s.swept = true
-		return s.apply(ctx, sweepManifest, m, now)
-	}
-	holds := m.policy(backlogNamespace, sweep).Status.Holds
+	shown := now.Sub(s.since)
+	waiting := m.holds(failures)
 	switch {
-	case len(holds) == 0 || m.approval != nil:
-		return nil
-	case s.approveAt.IsZero():
-		s.approveAt = now.Add(heldShown)
-		return nil
-	case now.Before(s.approveAt):
-		return nil
+	case s.step == kept && m.all(v1alpha1.CandidateWaiting, s.failing...) && m.finishedBefore(now.Add(-shortenedTTL-overdue), s.failing...):
+		return s.shorten(ctx, m, now)
+	case s.step == changed && len(waiting) > 0 && m.all(v1alpha1.CandidateHeld, s.failing...):
+		s.enter(held, now)
+		m.say(now, fmt.Sprintf("Somebody has set the TTL of policy %s to %s. This would delete %d Jobs at once,",
+			failures, gc.FormatDuration(shortenedTTL), waiting[0].Objects), "so it waits until you or this demo approve it: kubectl winnow approve "+failures)
+	case s.step == held && (len(waiting) == 0 || shown >= heldShown):
+		return s.approve(ctx, m, waiting, now)
+	case s.step == approved && m.gone(s.failing...) && shown >= nextJobIn, shown >= stepAtMost:
+		return s.beginRound(ctx, m, now)
 	}
-	annotate := []string{
-		"annotate",
-		"--overwrite",
-		"cleanuppolicies.gc.winnow.dev",
-		sweep,
-		"-n",
-		backlogNamespace,
-		gc.AnnotationApprovedHold + "=" + holds[0].ID,
+	return nil
+}
+
+// shorten changes the policy so that all failed Jobs are due at once.
+func (s *story) shorten(ctx context.Context, m *model, now time.Time) error {
+	if err := s.setTTL(ctx, shortenedTTL); err != nil {
+		return err
 	}
-	m.approve(holds[0], "kubectl "+strings.Join(annotate, " "), now)
-	_, _, err := s.cluster.Kubectl(ctx, annotate...)
+	s.enter(changed, now)
+	m.say(now, fmt.Sprintf("Somebody sets the TTL of policy %s to %s.", failures, gc.FormatDuration(shortenedTTL)))
+	return nil
+}
+
+// approve approves what waits. If nothing does, somebody else has approved it, or has undone the change.
+func (s *story) approve(ctx context.Context, m *model, waiting []v1alpha1.PolicyHold, now time.Time) error {
+	if len(waiting) > 0 {
+		given := &approval{PolicyHold: waiting[0], jobs: s.failing, at: time.Now()}
+		of := types.NamespacedName{Namespace: namespace, Name: failures}
+		if err := holds.Approve(ctx, s.winnow, of, []string{waiting[0].ID}); err != nil {
+			return err
+		}
+		if m.approval == nil {
+			m.approval = given
+		}
+	}
+	s.enter(approved, now)
+	m.say(now, "The change is approved, so Winnow deletes the Jobs.")
+	return nil
+}
+
+func (s *story) enter(next step, now time.Time) { s.step, s.since = next, now }
+
+func (s *story) setTTL(ctx context.Context, ttl time.Duration) error {
+	patch := fmt.Appendf(nil, `[{"op": "replace", "path": "/spec/rules/0/ttl", "value": %q}]`, gc.FormatDuration(ttl))
+	_, err := s.winnow.CleanupPolicies(namespace).Patch(ctx, failures, types.JSONPatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
+// create creates a Job. It may exist: an earlier attempt may have failed after it.
 func (s *story) create(ctx context.Context, job *batchv1.Job) error {
-	_, err := s.client.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+	_, err := s.kubernetes.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
 	return err
 }
 
-// newJob returns a Job that runs for runFor on a node of kwok, and then completes.
-func newJob(namespace, name, runFor string, change ...func(*batchv1.Job)) *batchv1.Job {
-	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}},
+// newPolicy returns a policy for Jobs of an outcome.
+func newPolicy(name string, outcome v1alpha1.Outcome, ttl time.Duration) *v1alpha1.CleanupPolicy {
+	return &v1alpha1.CleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
+			{Name: name, Resources: []string{gc.ResourceJobs}, Outcome: outcome, TTL: new(v1alpha1.TTL(gc.FormatDuration(ttl)))},
+		}},
+	}
+}
+
+// newJob returns a Job that runs for runFor on a node of kwok, and then finishes.
+func newJob(name string, runFor time.Duration) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(0)),
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"test.winnow.dev/run-for": runFor}},
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"test.winnow.dev/run-for": runFor.String()}},
 				Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever,
 					Containers:    []corev1.Container{{Name: "main", Image: "none"}},
@@ -233,8 +230,4 @@ func newJob(namespace, name, runFor string, change ...func(*batchv1.Job)) *batch
 			},
 		},
 	}
-	for _, f := range change {
-		f(job)
-	}
-	return job
 }

@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	// goneShown is how long the table shows an object after it is gone.
-	goneShown = 8 * time.Second
-	gap       = "  "
+	// goneShown is how long the table shows a Job after it is gone.
+	goneShown = 5 * time.Second
+	// tableLeast is the least height of the table. Where there is no room for it, other parts are left out.
+	tableLeast = 5
+	gap        = "   "
 )
 
 // style is the style of a line, as a parameter of the SGR control sequence.
@@ -29,162 +31,123 @@ const (
 	cyan   style = "36"
 )
 
-var moods = map[mood]style{previewed: plain, calm: plain, soon: cyan, kept: green, stuck: yellow, gone: dim}
-
 // styled is a line of the view.
 type styled struct {
 	text string
 	style
 }
 
-// roomy is the least height at which the view has empty lines between its parts, and the logs.
-const roomy = 32
-
-// frame returns the view of the model in exactly height lines.
-func frame(m *model, commands, logs []string, height int, now time.Time) []styled {
-	var space []styled
-	hints := commands
-	if height >= roomy {
-		space = []styled{{}}
-		hints = slices.Concat(commands, logs)
+// frame returns the view of the model, in at most height lines.
+func frame(m *model, hints []string, height int, now time.Time) []styled {
+	head := slices.Concat([]styled{{title, bold}, {}}, policyLines(m), []styled{{}})
+	foot := []styled{{}}
+	for _, c := range captionOf(m) {
+		foot = append(foot, styled{c, m.mood()})
 	}
-	title := fmt.Sprintf("Winnow demo, running for %s. Press Ctrl-C to end it. In a second terminal:", now.Sub(m.began).Truncate(time.Second))
-	head := []styled{{title, bold}}
+	foot = append(foot, styled{})
 	for _, h := range hints {
-		head = append(head, styled{h, plain})
+		foot = append(foot, styled{h, plain})
 	}
-	head = slices.Concat(head, space, policyTable(m), space)
-	foot := slices.Concat(space, seenLines(m))
-
-	room := height - len(head) - len(space) - len(foot) - 1
-	objects := objectTable(m, now, max(3, room*3/5))
-	out := slices.Concat(head, objects, space, []styled{{"WHAT HAPPENED", bold}})
-	for _, l := range m.lines[max(0, len(m.lines)-max(0, room-len(objects))):] {
-		out = append(out, styled{l.String(), plain})
+	if height < len(head)+tableLeast+len(foot) {
+		foot = nil
 	}
-	for len(out)+len(foot) < height {
-		out = append(out, styled{})
+	if height < len(head)+tableLeast {
+		head = head[:1]
 	}
-	return append(out, foot...)[:height]
+	table := jobTable(m, now, max(1, height-len(head)-len(foot)))
+	out := slices.Concat(head, table, foot)
+	return out[:min(height, len(out))]
 }
 
-// policyTable returns some columns of the table that the server makes for kubectl.
-func policyTable(m *model) []styled {
-	columns := []string{"Mode", "TTL", "Candidates", "Due", "Deleted", "Next", "Ready"}
-	header := []string{"POLICY"}
-	for _, c := range columns {
-		header = append(header, strings.ToUpper(c))
-	}
-	rows := [][]string{header}
-	for _, p := range m.policies {
-		row := []string{titleOf(p.Stored)}
-		for _, c := range columns {
-			row = append(row, fmt.Sprint(p.cells[c]))
-		}
-		rows = append(rows, row)
-	}
-	out := aligned(rows)
-	out[0].style = bold
+// captionLines is how many lines a caption has, so that nothing below it moves.
+const captionLines = 2
+
+// captionOf returns what is going on, or why nothing is.
+func captionOf(m *model) []string {
+	out := slices.Clone(m.caption)
 	if m.trouble != nil {
-		out = append(out, styled{"cannot show the policies: " + m.trouble.Error(), red})
+		out = []string{"Trouble: " + strings.ReplaceAll(m.trouble.Error(), "\n", " ")}
+	}
+	for len(out) < captionLines {
+		out = append(out, "")
 	}
 	return out
 }
 
-// shown is a row of the table of objects.
-type shown struct {
-	*object
-	prospect
+// mood is the style of the caption.
+func (m *model) mood() style {
+	switch {
+	case m.trouble != nil:
+		return red
+	case len(m.holds(failures)) > 0:
+		return yellow
+	}
+	return plain
 }
 
-// objectTable returns the table of objects with at most the given number of lines. It leaves out the least interesting objects.
-func objectTable(m *model, now time.Time, most int) []styled {
-	var all []shown
-	for _, o := range m.sorted() {
-		if o.gone.IsZero() || now.Sub(o.gone) < goneShown {
-			all = append(all, shown{o, m.prospect(o, now)})
+// policyLines says what the policies of the demonstration say.
+func policyLines(m *model) []styled {
+	rows := [][]string{{"POLICY", "SAYS"}}
+	styles := []style{bold}
+	for _, name := range []string{defaults, failures} {
+		says, s := "not there", plain
+		if p := m.policies[name]; p != nil && len(p.Spec.Rules) > 0 && p.Spec.Rules[0].TTL != nil {
+			r := &p.Spec.Rules[0]
+			says = fmt.Sprintf("Jobs that %s are deleted after %s.", strings.ToLower(string(r.Outcome)), *r.TTL)
 		}
+		if len(m.holds(name)) > 0 {
+			says, s = says+" (The change waits for approval.)", yellow
+		}
+		rows, styles = append(rows, []string{name, says}), append(styles, s)
 	}
+	limit := fmt.Sprintf("A change that would delete more than %d Jobs at once waits for approval.", holdAbove)
+	return aligned(append(rows, []string{guardrails, limit}), append(styles, plain))
+}
+
+// jobTable returns the table of Jobs in at most the given number of lines. Where there is no room, it leaves out those that are gone, and
+// then the newest.
+func jobTable(m *model, now time.Time, most int) []styled {
+	jobs := slices.DeleteFunc(m.sorted(), func(j *job) bool { return !j.gone.IsZero() && now.Sub(j.gone) >= goneShown })
 	hidden := 0
-	for len(all)+1+min(hidden, 1) > most {
-		all = dropOne(all)
+	for len(jobs)+1+min(hidden, 1) > most && len(jobs) > 0 {
+		least := max(0, slices.IndexFunc(jobs, func(j *job) bool { return !j.gone.IsZero() }))
+		if jobs[least].gone.IsZero() {
+			least = len(jobs) - 1
+		}
+		jobs = slices.Delete(jobs, least, least+1)
 		hidden++
 	}
-	rows := [][]string{{"OBJECT", "STATE", "WHEN AND WHY"}}
+	rows := [][]string{{"JOB", "STATE", "GOES", "WHY"}}
 	styles := []style{bold}
-	for _, o := range all {
-		rows = append(rows, []string{nameOf(o.fact), o.prospect.state, o.why})
-		styles = append(styles, moods[o.mood])
+	for _, j := range jobs {
+		r := j.row(now)
+		rows, styles = append(rows, []string{j.name, r.state, r.goes(now), r.why}), append(styles, r.style)
 	}
-	out := aligned(rows)
-	for i := range out {
-		out[i].style = styles[i]
-	}
+	out := aligned(rows, styles)
 	if hidden > 0 {
 		out = append(out, styled{fmt.Sprintf("and %d more", hidden), dim})
 	}
 	return out
 }
 
-// dropOne removes the newest object of the least interesting mood.
-func dropOne(all []shown) []shown {
-	least := len(all) - 1
-	for i := least; i >= 0; i-- {
-		if all[i].mood < all[least].mood {
-			least = i
-		}
-	}
-	return slices.Delete(all, least, least+1)
-}
-
-// seenInLine is how many sights fit into a line of 80 characters.
-const seenInLine = 4
-
-// seenLines returns the list of sights, and marks those that were seen.
-func seenLines(m *model) []styled {
-	var out []styled
-	for some := range slices.Chunk(m.sights, seenInLine) {
-		text := "Seen:"
-		for _, s := range some {
-			mark := " "
-			if s.how != "" {
-				mark = "x"
-			}
-			text += fmt.Sprintf(" [%s] %s", mark, s.what)
-		}
-		out = append(out, styled{text, plain})
-	}
-	if len(m.missing()) > 0 {
-		return append(out, styled{"You will see all of these soon.", dim})
-	}
-	for i := range out {
-		out[i].style = green
-	}
-	return append(out, styled{"You have seen everything. Try it yourself: kubectl create job mine --image=none -n " + namespace, plain})
-}
+// columnLeast is the least width of a column, so that few changes of its cells move the next one.
+const columnLeast = 9
 
 // aligned pads all columns except the last one.
-func aligned(rows [][]string) []styled {
-	var widths []int
+func aligned(rows [][]string, styles []style) []styled {
+	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], len([]rune(cell)))
+			widths[i] = max(widths[i], len([]rune(cell)), columnLeast)
 		}
 	}
 	out := make([]styled, 0, len(rows))
-	for _, row := range rows {
+	for i, row := range rows {
 		var b strings.Builder
-		for i, cell := range row {
-			if i == len(row)-1 {
-				b.WriteString(cell)
-				break
-			}
-			fmt.Fprintf(&b, "%-*s%s", widths[i], cell, gap)
+		for column, cell := range row[:len(row)-1] {
+			fmt.Fprintf(&b, "%-*s%s", widths[column], cell, gap)
 		}
-		out = append(out, styled{text: b.String()})
+		out = append(out, styled{b.String() + row[len(row)-1], styles[i]})
 	}
 	return out
 }
