@@ -109,7 +109,7 @@ func TestRow(t *testing.T) {
 		"deleted": {waiting(20), []logEntry{deleted("a", defaults, 20)}, "Deleted 10s ago policy defaults: 10s after it succeeded",
 			"job/a is Deleted 8 ms after it was due (policy defaults: 10s after it succeeded)"},
 		"approved": {failed(v1alpha1.CandidateHeld, 20, "10s"), []logEntry{deleted("a", failures, 20)},
-			"Deleted 10s ago policy failures: was approved", "job/a is Deleted (policy failures: was approved)"},
+			"Deleted 10s ago policy failures: the change was approved", "job/a is Deleted (policy failures: the change was approved)"},
 		"deleted by somebody else": {waiting(3), []logEntry{}, "Deleted 2s ago not by Winnow", "job/a is Deleted (not by Winnow)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,20 +150,20 @@ func screenful() *model {
 
 func TestFrame(t *testing.T) {
 	want := strings.TrimPrefix(`
-Winnow deletes finished Jobs by policies. Watch which Jobs go, when, and why.
+Winnow deletes finished Jobs: see which ones, when, and why. Ctrl-C ends this.
 
 POLICY       SAYS
 defaults     Jobs that succeeded are deleted after 10s.
 failures     Jobs that failed are deleted after 1h.
-guardrails   A change that would delete more than 2 Jobs at once waits for approval.
+guardrails   Changes that would delete over 2 Jobs at once wait for approval.
 
-JOB         STATE       GOES        WHY
-backup-2    Waiting     in 7s       policy defaults: 10s after it succeeded
-convert-3   Waiting     in 9s       policy defaults: 10s after it succeeded
-index-4     Running     -           has not finished
-lint-1      Deleted     2s ago      policy defaults: 10s after it succeeded
-report      Kept        never       annotation gc.winnow.dev/ttl: never
-train-1     Waiting     in 60m      policy failures: 1h after it failed
+JOB          STATE        GOES         WHY
+backup-2     Waiting      in 7s        policy defaults: 10s after it succeeded
+convert-3    Waiting      in 9s        policy defaults: 10s after it succeeded
+index-4      Running      -            has not finished
+lint-1       Deleted      2s ago       policy defaults: 10s after it succeeded
+report       Kept         never        annotation gc.winnow.dev/ttl: never
+train-1      Waiting      in 60m       policy failures: 1h after it failed
 
 One.
 Two.
@@ -198,6 +198,11 @@ func TestFrameFitsTheTerminal(t *testing.T) {
 		if height >= 5 && shown == 0 || height >= 19 && !strings.Contains(text, why) {
 			t.Errorf("height %d: what matters most is missing: %s", height, text)
 		}
+	}
+	m.policies[failures].Status.Holds = []v1alpha1.PolicyHold{{}}
+	want := styled{"failures     Jobs that failed are deleted after 1h (waits for approval).", yellow}
+	if lines := frame(m, hints, 24, now); !slices.Contains(lines, want) {
+		t.Errorf("nothing says that a change waits: %s", lines)
 	}
 	m.fail(now, errors.New("no\nanswer"))
 	if text := fmt.Sprint(frame(m, hints, 24, now)); !strings.Contains(text, "Trouble: no answer") || strings.Contains(text, "One.") {

@@ -190,7 +190,7 @@ func (j *job) row(now time.Time) row {
 func (j *job) whyDeleted() string {
 	_, policy, _ := strings.Cut(j.deletion.Policy, "/")
 	if j.states.Has(v1alpha1.CandidateHeld) {
-		return fmt.Sprintf("policy %s: was approved", policy)
+		return fmt.Sprintf("policy %s: the change was approved", policy)
 	}
 	if j.candidate == nil {
 		return "policy " + policy

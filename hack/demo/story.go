@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	title = "Winnow deletes finished Jobs by policies. Watch which Jobs go, when, and why."
+	title = "Winnow deletes finished Jobs: see which ones, when, and why. Ctrl-C ends this."
 
 	namespace = "demo"
 	// defaults deletes the Jobs that succeeded, and failures those that failed. They are two policies, because a policy that waits for
@@ -75,6 +75,7 @@ func (s *story) begin(ctx context.Context, m *model, now time.Time) error {
 		return err
 	}
 	guard := &v1alpha1.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: guardrails}, Spec: v1alpha1.ClusterCleanupPolicySpec{
+		Mode:              v1alpha1.ModeEnforce,
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 		Guardrails:        &v1alpha1.Guardrails{HoldAbove: &v1alpha1.HoldAbove{Objects: new(int64(holdAbove))}},
 	}}
@@ -151,8 +152,12 @@ func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 		return s.shorten(ctx, m, now)
 	case s.step == changed && len(waiting) > 0 && m.all(v1alpha1.CandidateHeld, s.failing...):
 		s.enter(held, now)
-		m.say(now, fmt.Sprintf("Somebody has set the TTL of policy %s to %s. This would delete %d Jobs at once,",
-			failures, gc.FormatDuration(shortenedTTL), waiting[0].Objects), "so it waits until you or this demo approve it: kubectl winnow approve "+failures)
+		m.say(
+			now,
+			fmt.Sprintf("Somebody's change of policy %s to %s would delete %d Jobs at once.",
+				failures, gc.FormatDuration(shortenedTTL), waiting[0].Objects),
+			"It waits until you or this demo approve it: kubectl winnow approve "+failures,
+		)
 	case s.step == held && (len(waiting) == 0 || shown >= heldShown):
 		return s.approve(ctx, m, waiting, now)
 	case s.step == approved && m.gone(s.failing...) && shown >= nextJobIn, shown >= stepAtMost:

@@ -96,11 +96,11 @@ func policyLines(m *model) []styled {
 			says = fmt.Sprintf("Jobs that %s are deleted after %s.", strings.ToLower(string(r.Outcome)), *r.TTL)
 		}
 		if len(m.holds(name)) > 0 {
-			says, s = says+" (The change waits for approval.)", yellow
+			says, s = strings.TrimSuffix(says, ".")+" (waits for approval).", yellow
 		}
 		rows, styles = append(rows, []string{name, says}), append(styles, s)
 	}
-	limit := fmt.Sprintf("A change that would delete more than %d Jobs at once waits for approval.", holdAbove)
+	limit := fmt.Sprintf("Changes that would delete over %d Jobs at once wait for approval.", holdAbove)
 	return aligned(append(rows, []string{guardrails, limit}), append(styles, plain))
 }
 
@@ -131,7 +131,7 @@ func jobTable(m *model, now time.Time, most int) []styled {
 }
 
 // columnLeast is the least width of a column, so that few changes of its cells move the next one.
-const columnLeast = 9
+const columnLeast = 10
 
 // aligned pads all columns except the last one.
 func aligned(rows [][]string, styles []style) []styled {
