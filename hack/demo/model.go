@@ -139,10 +139,10 @@ func (m *model) all(state v1alpha1.CandidateState, names ...string) bool {
 	return len(jobs) == len(names) && !slices.ContainsFunc(jobs, func(j *job) bool { return !j.gone.IsZero() || !j.is(state) })
 }
 
-// finishedBefore reports whether all Jobs of these names have finished before a time.
-func (m *model) finishedBefore(at time.Time, names ...string) bool {
-	return !slices.ContainsFunc(m.named(names...), func(j *job) bool {
-		return j.candidate == nil || j.candidate.Since == nil || !j.candidate.Since.Time.Before(at)
+// waitSince reports whether all Jobs of these names are there, wait, and finished before a time.
+func (m *model) waitSince(at time.Time, names ...string) bool {
+	return m.all(v1alpha1.CandidateWaiting, names...) && !slices.ContainsFunc(m.named(names...), func(j *job) bool {
+		return j.candidate.Since == nil || !j.candidate.Since.Time.Before(at)
 	})
 }
 

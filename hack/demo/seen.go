@@ -85,36 +85,33 @@ func (m *model) outlived(j *job) *job {
 	return nil
 }
 
-// outlives reports whether the Jobs of these names are there, in a state, and outlive others.
-func (m *model) outlives(state v1alpha1.CandidateState, names ...string) bool {
-	return m.all(state, names...) && !slices.ContainsFunc(m.named(names...), func(j *job) bool {
-		return j.deletes > 0 || j.candidate.Since == nil || m.outlived(j) == nil
+// survivors returns the Jobs that are there, in a state, and outlive another.
+func (m *model) survivors(state v1alpha1.CandidateState) []*job {
+	return slices.DeleteFunc(m.sorted(), func(j *job) bool {
+		return !j.gone.IsZero() || !j.is(state) || j.deletes > 0 || j.candidate.Since == nil || m.outlived(j) == nil
 	})
 }
 
 // seeAnnotated requires that the Job with the annotation outlives another, and that Winnow says that it keeps the Job because of that.
 func (m *model) seeAnnotated(time.Time) string {
-	if !m.outlives(v1alpha1.CandidateKept, report) {
-		return ""
+	for _, j := range m.survivors(v1alpha1.CandidateKept) {
+		c := j.candidate
+		if j.name == report && c.DueTime == nil && len(c.Adjustments) == 1 && c.Adjustments[0].To == "never" {
+			return fmt.Sprintf("%s, %s", j.name, ruled(c))
+		}
 	}
-	c := m.named(report)[0].candidate
-	if c.DueTime != nil || len(c.Adjustments) != 1 || c.Adjustments[0].To != "never" {
-		return ""
-	}
-	return fmt.Sprintf("%s, %s", report, ruled(c))
+	return ""
 }
 
 // seeFailed requires that a failed Job outlives another, and that Winnow says that it waits for more than a minute by its policy.
 func (m *model) seeFailed(now time.Time) string {
-	const name = "train-1"
-	if !m.outlives(v1alpha1.CandidateWaiting, name) {
-		return ""
+	for _, j := range m.survivors(v1alpha1.CandidateWaiting) {
+		c := j.candidate
+		if c.Outcome == v1alpha1.OutcomeFailed && j.waitsBeyond(now.Add(time.Minute)) && c.DecidedBy != nil && c.DecidedBy.Name == failures {
+			return fmt.Sprintf("%s, %s", j.name, ruled(c))
+		}
 	}
-	j := m.named(name)[0]
-	if j.candidate.Outcome != v1alpha1.OutcomeFailed || !j.waitsBeyond(now.Add(time.Minute)) || j.candidate.DecidedBy.Name != failures {
-		return ""
-	}
-	return fmt.Sprintf("%s, %s", name, ruled(j.candidate))
+	return ""
 }
 
 // seeApproved requires that Winnow held all failed Jobs of the round, and deleted each of them once, after the approval.

@@ -46,6 +46,13 @@ func newScenario() *scenario {
 	return s
 }
 
+// keep makes a candidate that of all Jobs that fail.
+func (s *scenario) keep(c *v1alpha1.CleanupCandidateStatus) {
+	for _, name := range s.approval.jobs {
+		s.kept[name] = c
+	}
+}
+
 func (s *scenario) play() *model {
 	m := newModel(now)
 	both := func(a, b observed) observed {
@@ -88,8 +95,10 @@ func TestSights(t *testing.T) {
 		"nothing is outlived":   {func(s *scenario) { s.due = nil }, []string{due, byAnnotation, byPolicy}},
 		"not annotated":         {func(s *scenario) { s.kept[report].Adjustments = nil }, []string{byAnnotation}},
 		"the annotated is gone": {func(s *scenario) { delete(s.kept, report) }, []string{byAnnotation}},
-		"kept for a short time": {func(s *scenario) { s.kept["train-1"] = failed(v1alpha1.CandidateWaiting, 30, "50s") }, []string{byPolicy}},
-		"kept by the same":      {func(s *scenario) { s.kept["train-1"].DecidedBy.Name = defaults }, []string{byPolicy}},
+		"kept for a short time": {func(s *scenario) { s.keep(failed(v1alpha1.CandidateWaiting, 30, "50s")) }, []string{byPolicy}},
+		"kept by the same policy": {func(s *scenario) {
+			s.keep(candidate(v1alpha1.CandidateWaiting, defaults, v1alpha1.OutcomeFailed, 30, "1h"))
+		}, []string{byPolicy}},
 		"one is not held":       {func(s *scenario) { s.held["train-2"] = s.kept["train-2"] }, []string{approved}},
 		"another number":        {func(s *scenario) { s.approval.Objects = 2 }, []string{approved}},
 		"before the approval":   {func(s *scenario) { s.approval.at = now }, []string{approved}},

@@ -40,7 +40,7 @@ const (
 	heldShown = 15 * time.Second
 	// overdue is how long the failed Jobs must have been past the shortened TTL: then all of them are due by the change, and none because
 	// time passes.
-	overdue    = 3 * time.Second
+	overdue    = 5 * time.Second
 	stepAtMost = time.Minute
 )
 
@@ -68,7 +68,7 @@ type story struct {
 	since   time.Time // since when there has been this step
 }
 
-// begin creates the namespace, the policies and the first Jobs.
+// begin creates the namespace with its guardrails and the first Jobs, and begins the first round.
 func (s *story) begin(ctx context.Context, m *model, now time.Time) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := s.kubernetes.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
@@ -80,19 +80,6 @@ func (s *story) begin(ctx context.Context, m *model, now time.Time) error {
 		Guardrails:        &v1alpha1.Guardrails{HoldAbove: &v1alpha1.HoldAbove{Objects: new(int64(holdAbove))}},
 	}}
 	if _, err := s.winnow.ClusterCleanupPolicies().Create(ctx, guard, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	for _, p := range []*v1alpha1.CleanupPolicy{
-		newPolicy(defaults, v1alpha1.OutcomeSucceeded, succeededTTL),
-		newPolicy(failures, v1alpha1.OutcomeFailed, failedTTL),
-	} {
-		if _, err := s.winnow.CleanupPolicies(namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-	}
-	annotated := newJob(report, time.Second)
-	annotated.Annotations = map[string]string{gc.AnnotationTTL: "never"}
-	if err := s.create(ctx, annotated); err != nil {
 		return err
 	}
 	for range firstJobs {
@@ -115,9 +102,30 @@ func (s *story) createNext(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// beginRound creates the Jobs that fail, under the policy that keeps them.
+// createDue creates another Job that succeeds, if it is time for it.
+func (s *story) createDue(ctx context.Context, now time.Time) error {
+	if now.Before(s.nextJob) {
+		return nil
+	}
+	return s.createNext(ctx, now)
+}
+
+// beginRound creates the Jobs that fail, and what else the round needs. Somebody may have deleted or changed it.
 func (s *story) beginRound(ctx context.Context, m *model, now time.Time) error {
+	for _, p := range []*v1alpha1.CleanupPolicy{
+		newPolicy(defaults, v1alpha1.OutcomeSucceeded, succeededTTL), newPolicy(failures, v1alpha1.OutcomeFailed, failedTTL),
+	} {
+		_, err := s.winnow.CleanupPolicies(namespace).Create(ctx, p, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
 	if err := s.setTTL(ctx, failedTTL); err != nil {
+		return err
+	}
+	annotated := newJob(report, time.Second)
+	annotated.Annotations = map[string]string{gc.AnnotationTTL: "never"}
+	if err := s.create(ctx, annotated); err != nil {
 		return err
 	}
 	var failing []string
@@ -138,17 +146,15 @@ func (s *story) beginRound(ctx context.Context, m *model, now time.Time) error {
 }
 
 // goOn creates Jobs from time to time, and takes the next step of the round when what the last one did was seen. Somebody may have
-// interfered: the Jobs may be gone, or the change approved. Then the round ends.
+// interfered: the Jobs may be gone, or the change approved or undone. Then the round ends.
 func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
-	if !now.Before(s.nextJob) {
-		if err := s.createNext(ctx, now); err != nil {
-			return err
-		}
+	if err := s.createDue(ctx, now); err != nil {
+		return err
 	}
 	shown := now.Sub(s.since)
 	waiting := m.holds(failures)
 	switch {
-	case s.step == kept && m.all(v1alpha1.CandidateWaiting, s.failing...) && m.finishedBefore(now.Add(-shortenedTTL-overdue), s.failing...):
+	case s.step == kept && m.waitSince(now.Add(-shortenedTTL-overdue), s.failing...):
 		return s.shorten(ctx, m, now)
 	case s.step == changed && len(waiting) > 0 && m.all(v1alpha1.CandidateHeld, s.failing...):
 		s.enter(held, now)
@@ -160,7 +166,7 @@ func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 		)
 	case s.step == held && (len(waiting) == 0 || shown >= heldShown):
 		return s.approve(ctx, m, waiting, now)
-	case s.step == approved && m.gone(s.failing...) && shown >= nextJobIn, shown >= stepAtMost:
+	case m.gone(s.failing...) && shown >= nextJobIn, shown >= stepAtMost:
 		return s.beginRound(ctx, m, now)
 	}
 	return nil
@@ -178,7 +184,9 @@ func (s *story) shorten(ctx context.Context, m *model, now time.Time) error {
 
 // approve approves what waits. If nothing does, somebody else has approved it, or has undone the change.
 func (s *story) approve(ctx context.Context, m *model, waiting []v1alpha1.PolicyHold, now time.Time) error {
+	caption := "Nothing waits for approval any more."
 	if len(waiting) > 0 {
+		caption = "The change is approved, so Winnow deletes the Jobs."
 		given := &approval{PolicyHold: waiting[0], jobs: s.failing, at: time.Now()}
 		of := types.NamespacedName{Namespace: namespace, Name: failures}
 		if err := holds.Approve(ctx, s.winnow, of, []string{waiting[0].ID}); err != nil {
@@ -189,7 +197,7 @@ func (s *story) approve(ctx context.Context, m *model, waiting []v1alpha1.Policy
 		}
 	}
 	s.enter(approved, now)
-	m.say(now, "The change is approved, so Winnow deletes the Jobs.")
+	m.say(now, caption)
 	return nil
 }
 
