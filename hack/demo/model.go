@@ -209,6 +209,7 @@ func candidateRow(c *v1alpha1.CleanupCandidateStatus) row {
 		r.why, r.style = ruled(c), cyan
 	case v1alpha1.CandidateKept:
 		r.never, r.why, r.style = true, ruled(c), green
+	case v1alpha1.CandidateNotified, v1alpha1.CandidateTerminating, v1alpha1.CandidateNone: // The message says it.
 	case v1alpha1.CandidateHeld:
 		r.style = yellow
 		if c.Reason == string(v1alpha1.CandidateHeld) && c.DecidedBy != nil {
