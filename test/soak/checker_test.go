@@ -179,16 +179,16 @@ func TestChecker(t *testing.T) {
 			p.delete(6, "a", 1)
 		}, ""},
 		"a Job of a gone CronJob":    {func(p *play) { p.job("a", 0, of("CronJob", "cron")); p.delete(6, "a", 1) }, "LeftToOwner"},
-		"one within the limit":       {func(p *play) { p.policy(-9, limit(capacity)); p.quotaOf(-9, 4); p.crowd(3); p.delete(6, "job-1", 1) }, "Never"},
+		"one within the limit":       {func(p *play) { p.policy(-9, limit(capacity)); p.quotaOf(-9, 4); p.crowd(3); p.delete(6, "job-1", 1) }, "WithinCapacity"},
 		"one beyond the limit":       {func(p *play) { p.policy(-9, limit(capacity)); p.quotaOf(-9, 4); p.crowd(3); p.delete(6, "job-0", 1) }, ""},
-		"the newest, not the oldest": {func(p *play) { p.policy(-9, limit(capacity)); p.quotaOf(-9, 4); p.crowd(3); p.delete(6, "job-2", 1) }, "Never"},
+		"the newest, not the oldest": {func(p *play) { p.policy(-9, limit(capacity)); p.quotaOf(-9, 4); p.crowd(3); p.delete(6, "job-2", 1) }, "WithinCapacity"},
 		"by a quota of long ago": {func(p *play) {
 			p.policy(-29, limit(capacity))
 			p.quotaOf(-29, 2)
 			p.quotaOf(-20, 9)
 			p.crowd(3)
 			p.delete(6, "job-0", 1)
-		}, "Never"},
+		}, "WithinCapacity"},
 		"by a quota of just now": {func(p *play) {
 			p.policy(-9, limit(capacity))
 			p.quotaOf(-9, 2)

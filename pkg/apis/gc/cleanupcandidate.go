@@ -48,7 +48,7 @@ type CleanupCandidateStatus struct {
 	// Outcome is how the object finished.
 	Outcome Outcome
 	// TTL is how long the object is kept by time, counted from since: the result of all policies, annotations and guardrails. A
-	// limit by count can delete the object earlier.
+	// limit by count can delete the object earlier. It is empty if only a limit by count applies.
 	TTL TTL
 	// DueTime is when the object became or becomes due, unless something changes.
 	DueTime *metav1.Time
@@ -96,7 +96,7 @@ const (
 	CandidateHeld CandidateState = "Held"
 	// CandidateTerminating is being deleted, and not yet gone.
 	CandidateTerminating CandidateState = "Terminating"
-	// CandidateKept is kept without a limit by time.
+	// CandidateKept is kept, and no time ends that.
 	CandidateKept CandidateState = "Kept"
 	// CandidateNone is not a candidate. You see it only if you ask for the object by name.
 	CandidateNone CandidateState = "NoCandidate"
@@ -122,7 +122,8 @@ type ConsideredPolicy struct {
 	// Result is what became of its answer.
 	Result ConsideredResult
 	// KeepsUntil is the time until which the policy keeps the object: an RFC 3339 time, or "never" for no end. It is the earlier of TTL and
-	// limit by count, before adjustments. It is empty if the policy is replaced, or if the object has not finished.
+	// limit by count, before adjustments. It is empty if the policy is replaced, if the object has not finished, or if it is kept until newer
+	// objects replace it.
 	KeepsUntil string
 	// Message explains the result.
 	Message string

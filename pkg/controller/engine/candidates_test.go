@@ -286,7 +286,7 @@ func TestCandidates(t *testing.T) {
 		},
 		"kept": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("never")}, done().Fact(), nil,
-			explained{gc.CandidateKept, policy.ReasonNever, "without a time limit", "never", "p/default", "", gc.AfterFinished, background, true, false},
+			explained{gc.CandidateKept, policy.ReasonNever, "It is kept without a limit", "never", "p/default", "", gc.AfterFinished, background, true, false},
 		},
 		"terminating": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m")}, done().Finalizer("example.com/wait").Terminating().Fact(), nil,
@@ -415,7 +415,23 @@ func TestCandidateLimits(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	for name, want := range map[string]string{
+		"small-new":  "It is kept until newer objects replace it: it is the newest of 2, and the limit is 1",
+		"large-0000": "It is kept until newer objects replace it: it is the newest of 1001, and the limit is 1000",
+		"large-0001": "It is kept until newer objects replace it: it is the 2nd newest of 1001, and the limit is 1000",
+		"large-0002": "It is kept until newer objects replace it: it is the 3rd newest of 1001, and the limit is 1000",
+		"large-0010": "It is kept until newer objects replace it: it is the 11th newest of 1001, and the limit is 1000",
+		"large-0020": "It is kept until newer objects replace it: it is the 21st newest of 1001, and the limit is 1000",
+		"large-0111": "It is kept until newer objects replace it: it is the 112th newest of 1001, and the limit is 1000",
+	} {
+		if s := w.candidate(name).Status; s.Reason != string(policy.ReasonWithinCapacity) || s.Message != want || s.TTL != "" || s.Policies[0].KeepsUntil != "" {
+			t.Errorf("%s: %s for %q until %q: %s", name, s.Reason, s.TTL, s.Policies[0].KeepsUntil, s.Message)
+		}
+	}
 	for _, c := range w.find(allCandidates()).Items {
+		if c.Status.Object.Name == "large-0006" && !strings.HasSuffix(c.Status.Message, ": it is one of 1001, and the limit is 1000") {
+			t.Errorf("in a list: %s", c.Status.Message)
+		}
 		for _, l := range c.Status.Limits {
 			if (l.Rank != nil) != (l.Objects <= view.RankMost) {
 				t.Fatalf("%s: a list has the rank %v of %d objects", c.Status.Object.Name, l.Rank, l.Objects)

@@ -58,5 +58,5 @@ func TestOnceCountedInPools(t *testing.T) {
 	w.decided("first", policy.Delete, policy.ReasonOverCapacity)
 	w.upsert(testbuilders.Job("j").Complete(w.now).Fact())
 	w.decided("first", policy.Delete, policy.ReasonOverCapacity)
-	w.decided("last", policy.Keep, policy.ReasonNever)
+	w.decided("last", policy.Keep, policy.ReasonWithinCapacity)
 }

@@ -310,8 +310,9 @@ func TestQuotasChangeLimits(t *testing.T) {
 	w.done("c", deletion.Conflict)
 	w.SetQuota(quota(6), w.now)
 	w.pass(time.Minute)
-	w.decided("c", policy.Keep, policy.ReasonNever)
+	w.decided("c", policy.Keep, policy.ReasonWithinCapacity)
 	w.RemoveQuota(quota(6), w.now)
+	w.decided("c", policy.Keep, policy.ReasonNever) // Nothing limits it now.
 	w.upsert(jobs(time.Minute, "d", "e")...)
 	w.takes()
 }

@@ -520,5 +520,5 @@ func TestUnfinished(t *testing.T) {
 	w.pass(time.Minute)
 	w.upsert(pod("second").Fact())
 	w.decided("first", policy.Delete, policy.ReasonOverCapacity)
-	w.decided("second", policy.Keep, policy.ReasonNever)
+	w.decided("second", policy.Keep, policy.ReasonWithinCapacity)
 }

@@ -26,7 +26,7 @@ func TestNoticeAboveALimit(t *testing.T) {
 	w.store()
 	w.pass(time.Hour)
 	w.removed("b")
-	w.decided("a", policy.Keep, policy.ReasonNever)
+	w.decided("a", policy.Keep, policy.ReasonWithinCapacity)
 	w.store()
 	w.upsert(job(time.Hour, "c"))
 	w.announces("a")

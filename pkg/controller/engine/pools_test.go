@@ -153,17 +153,17 @@ func TestAPoolByCreation(t *testing.T) {
 		created("middle", 2*time.Hour).Complete(w.now.Add(-90*time.Minute)).Fact(), running.Fact(),
 	)
 	w.decided("old", policy.Delete, policy.ReasonOverCapacity)
-	w.decided("middle", policy.Keep, policy.ReasonNever)
+	w.decided("middle", policy.Keep, policy.ReasonWithinCapacity)
 	w.decided("new", policy.Keep, policy.ReasonOutsideCapacity)
 	w.upsert(running.Complete(w.now).Fact())
 	w.decided("middle", policy.Delete, policy.ReasonOverCapacity)
-	w.decided("new", policy.Keep, policy.ReasonNever)
+	w.decided("new", policy.Keep, policy.ReasonWithinCapacity)
 	w.policy(testbuilders.Policy("p").Rules(rule()).Generation(2)) // The same pool ranks by the finish now.
 	w.decided("old", policy.Delete, policy.ReasonOverCapacity)
 	w.decided("middle", policy.Delete, policy.ReasonOverCapacity)
 	w.upsert(created("old", 3*time.Hour).Complete(w.now.Add(time.Second)).Fact())
 	w.pass(time.Second)
-	w.decided("old", policy.Keep, policy.ReasonNever)
+	w.decided("old", policy.Keep, policy.ReasonWithinCapacity)
 	w.decided("new", policy.Delete, policy.ReasonOverCapacity)
 }
 

@@ -52,7 +52,8 @@ type CleanupCandidateStatus struct {
 	//
 	// If it is kept:
 	//  - NotDue: until dueTime
-	//  - Never: without a time limit. A limit by count may still apply
+	//  - Never: nothing limits how long, neither a time nor a count
+	//  - WithinCapacity: until newer objects fill the limit of its rule. The message says which place it has
 	//  - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why
 	//  - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies
 	//
@@ -119,7 +120,7 @@ type CleanupCandidateStatus struct {
 	// +k8s:opaqueType
 	Outcome Outcome `json:"outcome,omitempty"`
 	// ttl is how long the object is kept by time, counted from since: the result of all policies, annotations and guardrails. A
-	// limit by count can delete the object earlier.
+	// limit by count can delete the object earlier. It is empty if only a limit by count applies.
 	// +optional
 	// +k8s:opaqueType
 	TTL TTL `json:"ttl,omitempty"`
@@ -189,7 +190,7 @@ const (
 	CandidateHeld CandidateState = "Held"
 	// CandidateTerminating is being deleted, but still exists.
 	CandidateTerminating CandidateState = "Terminating"
-	// CandidateKept is kept without a time limit.
+	// CandidateKept is kept, and no time ends that.
 	CandidateKept CandidateState = "Kept"
 	// CandidateNone is not a candidate. You see it only if you ask for the object by name.
 	CandidateNone CandidateState = "NoCandidate"
@@ -221,7 +222,8 @@ type ConsideredPolicy struct {
 	// +required
 	Result ConsideredResult `json:"result"`
 	// keepsUntil is the time until which the policy keeps the object: an RFC 3339 time, or "never" for no end. It is the earlier of TTL and
-	// limit by count, before adjustments. It is empty if the policy is replaced, or if the object has not finished.
+	// limit by count, before adjustments. It is empty if the policy is replaced, if the object has not finished, or if it is kept until newer
+	// objects replace it.
 	// +optional
 	KeepsUntil string `json:"keepsUntil,omitempty"`
 	// message explains the result.

@@ -18,7 +18,7 @@ func (dec *Decider) Resolve(rec *memory.Record) policy.Effective {
 	next := 0
 	for _, matches := range [][]policy.Match{dec.Asked.Matches.Enforced, dec.Asked.Matches.Previews} {
 		for i := range matches {
-			matches[i].Counted, matches[i].Over = limits.InPool(rec, matches[i], &next)
+			limits.SetPool(rec, &matches[i], &next)
 		}
 	}
 	return policy.Resolve(dec.Object(rec), dec.Asked.Matches.Enforced)

@@ -235,14 +235,17 @@ func findPool(rec *memory.Record, k memory.PoolKey, next *int) *memory.Pool {
 	return rec.NS.Pools[k]
 }
 
-// InPool reports whether the pool of a match counts the record, and whether the record is over its limit; see findMembership for next.
-func InPool(rec *memory.Record, match policy.Match, next *int) (counted, over bool) {
-	if !hasCapacity(match) || len(rec.Memberships()) == 0 {
-		return false, false
+// SetPool notes in a match whether its pool counts the record, and whether the record is over its limit; see findMembership for next.
+func SetPool(rec *memory.Record, match *policy.Match, next *int) {
+	match.Counted, match.Over, match.Unlimited = false, false, false
+	if !hasCapacity(*match) || len(rec.Memberships()) == 0 {
+		return
 	}
-	k := limitKeyOf(match)
-	m := findMembership(rec, next, func(p *memory.Pool) bool { return p.LimitKey == k })
-	return m != nil, m != nil && m.Member.Over()
+	k := limitKeyOf(*match)
+	if m := findMembership(rec, next, func(p *memory.Pool) bool { return p.LimitKey == k }); m != nil {
+		_, limited := m.Member.Limit()
+		match.Counted, match.Over, match.Unlimited = true, m.Member.Over(), !limited
+	}
 }
 
 // findMembership returns the record's membership in a pool; nil if there is none. The search begins at the index *next, which becomes the

@@ -73,6 +73,7 @@ func (v *View) explainMatches(rec *memory.Record, p *policy.Policy, d policy.Dec
 		Own: ns.Enforcing, Previews: ns.Previews, Cluster: ns.ClusterEnforcing, ClusterPreviews: ns.ClusterPreviews,
 	})...)
 	s.Adjustments = effective.Adjustments(limits, at)
+	explainRank(s)
 	explainCount(rec, &effective, s)
 	if preview {
 		s.Message += "; nothing is deleted, because the policy is in Preview mode"
@@ -145,6 +146,35 @@ func explainCount(rec *memory.Record, effective *policy.Effective, s *gc.Cleanup
 	if note := effective.SinceNote(); note != "" {
 		s.Message += "; " + note
 	}
+}
+
+// explainRank says which place an object has that is kept until newer ones replace it.
+func explainRank(s *gc.CleanupCandidateStatus) {
+	if s.Reason != string(policy.ReasonWithinCapacity) || s.DecidedBy == nil {
+		return
+	}
+	i := slices.IndexFunc(s.Limits, func(l gc.CandidateLimit) bool { return l.Policy == *s.DecidedBy && l.MaxObjects != nil })
+	if i < 0 {
+		return
+	}
+	l := &s.Limits[i]
+	if l.Rank == nil {
+		s.Message += fmt.Sprintf(": it is one of %d, and the limit is %d", l.Objects, *l.MaxObjects)
+		return
+	}
+	s.Message += fmt.Sprintf(": it is the %s of %d, and the limit is %d", newest(*l.Rank), l.Objects, *l.MaxObjects)
+}
+
+// newest says a rank: "newest", "2nd newest".
+func newest(rank int64) string {
+	if rank == 1 {
+		return "newest"
+	}
+	suffix := map[int64]string{1: "st", 2: "nd", 3: "rd"}[rank%10]
+	if suffix == "" || rank/10%10 == 1 { // 11th, 12th, 13th
+		suffix = "th"
+	}
+	return fmt.Sprintf("%d%s newest", rank, suffix)
 }
 
 // unreadablePolicies returns the policies of a namespace that cannot be read.

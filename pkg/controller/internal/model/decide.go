@@ -86,20 +86,36 @@ func (c *recomputation) decideAnytime(f *lifecycle.Fact) verdict {
 	return c.decideCandidate(f, s, say)
 }
 
-// reasonForNever returns why an object is kept forever: OutsideCapacity if all matches that keep it limit the number of objects, and the
-// pool of one does not count it.
+// reasonForNever returns why no time ends the object. If all matches that keep it limit the number of objects, that is WithinCapacity, or
+// OutsideCapacity if the pool of one does not count it.
 func (c *recomputation) reasonForNever(f *lifecycle.Fact) string {
-	reason := "Never"
+	var matches, within, outside int
 	for _, v := range c.matches[f.UID] {
-		switch m, _ := c.answerOf(v, f); {
-		case !m.never:
+		if m, _ := c.answerOf(v, f); !m.never {
+			continue
+		}
+		matches++
+		switch {
 		case v.capacity == nil:
-			return "Never"
 		case !c.pooled[f.UID][v.policy]:
-			reason = "OutsideCapacity"
+			outside++
+		case c.limits(v, f):
+			within++
 		}
 	}
-	return reason
+	switch {
+	case matches == 0 || within+outside < matches: // An annotation keeps it, or a rule without a limit.
+		return "Never"
+	case outside > 0:
+		return "OutsideCapacity"
+	}
+	return "WithinCapacity"
+}
+
+// limits reports whether the capacity of a match limits anything. A percentage does not without a quota.
+func (c *recomputation) limits(v match, f *lifecycle.Fact) bool {
+	_, limited := c.limit(v.capacity, f)
+	return limited
 }
 
 // decideCandidate returns what would happen to a candidate that is not kept forever.

@@ -161,10 +161,15 @@ func (e *Effective) DecidedAt(d Decision, by Resolution, limits Limits) time.Tim
 
 // decideNever decides for a candidate that the policies never delete.
 func (e *Effective) decideNever() Decision {
-	if e.outside.Rule == nil || e.unlimited {
+	switch {
+	case e.unlimited:
 		return Decision{Action: Keep, Reason: ReasonNever}
+	case e.outside.Rule != nil:
+		return Decision{Action: Keep, Reason: ReasonOutsideCapacity, Detail: e.whyOutside()}
+	case e.pooled:
+		return Decision{Action: Keep, Reason: ReasonWithinCapacity}
 	}
-	return Decision{Action: Keep, Reason: ReasonOutsideCapacity, Detail: e.whyOutside()}
+	return Decision{Action: Keep, Reason: ReasonNever}
 }
 
 // suspendedDetail names the suspended policy with a ceiling that the object is above; empty if there is none.

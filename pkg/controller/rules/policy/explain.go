@@ -47,7 +47,7 @@ func (e *Effective) explain(p *Policy, m *Matches, replaced bool) gc.ConsideredP
 	}
 	for _, v := range slices.Concat(m.Enforced, m.Previews) {
 		if v.Policy == p && v.doubt.reason == "" {
-			out.KeepsUntil = e.format(v.answer(&e.Object))
+			out.KeepsUntil = e.keepsUntil(&v)
 		}
 	}
 	switch {
@@ -158,6 +158,15 @@ func Name(p *Policy, r *Rule) gc.CandidatePolicy {
 	return out
 }
 
+// keepsUntil formats the answer of a match; empty if newer objects end it, because no time does.
+func (e *Effective) keepsUntil(m *Match) string {
+	a := m.answer(&e.Object)
+	if a.never && m.Counted && !m.Unlimited && m.Rule.Capacity != nil {
+		return ""
+	}
+	return e.format(a)
+}
+
 // format returns an answer as an RFC 3339 time, or "never"; empty if it counts from a finish time that is not known.
 func (e *Effective) format(a answer) string {
 	switch {
@@ -216,8 +225,8 @@ func (e *Effective) SinceNote() string {
 	return t.note(e.Fact)
 }
 
-// EffectiveTTL returns how long the object is kept if no limit by count applies; empty if that is not known. matches are the matches that
-// the Effective combines.
+// EffectiveTTL returns how long the object is kept if no limit by count applies; empty if that is not known, or if only a limit by count
+// applies. matches are the matches that the Effective combines.
 func (e *Effective) EffectiveTTL(matches []Match, b *Bounds) gc.TTL {
 	if e.failed().reason != "" || len(matches) == 0 {
 		return ""
@@ -230,6 +239,8 @@ func (e *Effective) EffectiveTTL(matches []Match, b *Bounds) gc.TTL {
 	_, a := byTime.answer(Limits{Bounds: b}, time.Time{})
 	_, since := byTime.Since()
 	switch {
+	case a.never && byTime.decideNever().Reason == ReasonWithinCapacity:
+		return ""
 	case a.never:
 		return gc.TTLNever
 	case since.IsZero():

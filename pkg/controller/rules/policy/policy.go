@@ -184,8 +184,9 @@ func (p *Policy) DoesNothing() bool {
 type Match struct {
 	Policy *Policy
 	Rule   *Rule
-	// Counted is set if a pool counts the object, and Over if the object is above the limit of the pool.
-	Counted, Over bool
+	// Counted is set if a pool counts the object, Over if the object is above the limit of the pool, and Unlimited if the pool has no limit,
+	// because the limit is a percentage of a quota that does not exist.
+	Counted, Over, Unlimited bool
 
 	// doubt is why it is not known whether the rule matches; zero if it is known.
 	doubt cause

@@ -19,6 +19,7 @@ const (
 	ReasonLeftToOwner             Reason = "LeftToOwner"
 	ReasonUnderCeiling            Reason = "UnderCeiling"
 	ReasonNever                   Reason = "Never"
+	ReasonWithinCapacity          Reason = "WithinCapacity"
 	ReasonOutsideCapacity         Reason = "OutsideCapacity"
 	ReasonNotDue                  Reason = "NotDue"
 	ReasonExpired                 Reason = "Expired"
@@ -77,7 +78,8 @@ var described = []struct {
 	{ReasonInUse, "It is in use"},
 	{ReasonLeftToOwner, "It is left to its owner, and deleted together with it"},
 	{ReasonUnderCeiling, "Only a ceiling counts it, and it is not over the ceiling"},
-	{ReasonNever, "It is kept without a time limit"},
+	{ReasonNever, "It is kept without a limit"},
+	{ReasonWithinCapacity, "It is kept until newer objects replace it"},
 	{ReasonOutsideCapacity, "It is kept, because no limit counts it"},
 	{ReasonNotDue, "It is kept until it is due"},
 	{ReasonExpired, "Its TTL has ended"},

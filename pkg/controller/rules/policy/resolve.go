@@ -40,10 +40,10 @@ type Effective struct {
 	marked  bool
 	// latestWithoutQuotas is the latest answer if percentOfQuota limits nothing, and latestByTime if no limit by count does.
 	latestWithoutQuotas, latestByTime answer
-	// unlimited is set if a match keeps the object forever, and limits no number. outside is the first match that limits only the number and
-	// has a pool that does not count the object; empty if there is none.
-	unlimited bool
-	outside   Resolution
+	// unlimited is set if a match keeps the object forever, and limits no number. pooled is set if a match limits only the number, and its
+	// pool counts the object. outside is the first such match whose pool does not count the object; empty if there is none.
+	unlimited, pooled bool
+	outside           Resolution
 	// annotationTTL is the strictest mode of the matches.
 	annotationTTL gc.AnnotationTTLMode
 	annotations   annotations
@@ -148,9 +148,11 @@ func (e *Effective) addAnswer(m *Match, first bool) {
 func (e *Effective) addLimit(m *Match) {
 	switch {
 	case !m.Rule.ttl.never:
-	case m.Rule.Capacity == nil:
+	case m.Rule.Capacity == nil, m.Unlimited:
 		e.unlimited = true
-	case !m.Counted && e.outside.Rule == nil:
+	case m.Counted:
+		e.pooled = true
+	case e.outside.Rule == nil:
 		e.outside = Resolution{Policy: m.Policy, Rule: m.Rule}
 	}
 }
