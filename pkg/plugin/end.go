@@ -66,7 +66,7 @@ func printEnd(out io.Writer, c *v1alpha1.CleanupCandidate, now time.Time) {
 	for i := range s.Adjustments {
 		output.PrintLine(out, "", explain.Adjustment(&s.Adjustments[i])+".")
 	}
-	output.PrintLine(out, "", output.Sentence(fmt.Sprintf("%s (%s): %s", s.State, s.Reason, s.Message)))
+	output.PrintLine(out, "", output.Sentence(fmt.Sprintf("%s: %s", explain.Outcome(s), s.Message)))
 }
 
 // atLeast reports whether a resource version is the same as another one or newer.

@@ -58,7 +58,7 @@ func (e *Explanation) Words() *Words {
 	out := &Words{Title: fmt.Sprintf("%s/%s in namespace %s", e.Object.Resource, e.Object.Name, e.Object.Namespace)}
 	if c := e.Candidate; c != nil {
 		out.State, out.Message = string(c.Status.State), output.Sentence(c.Status.Message)
-		if c.Status.Reason != out.State { // "Held" says it once.
+		if c.Status.Reason != out.State { // See Outcome.
 			out.Reason = c.Status.Reason
 		}
 		out.Facts = append(e.reckoning(), e.policies()...)
@@ -75,7 +75,7 @@ func (e *Explanation) Print(w io.Writer) {
 	if e.Candidate == nil {
 		output.Heading(w, "%s", words.Title)
 	} else {
-		output.Heading(w, "%s: %s", words.Title, words.outcome())
+		output.Heading(w, "%s: %s", words.Title, Outcome(&e.Candidate.Status))
 		output.PrintLine(w, "", words.Message)
 		fmt.Fprintln(w)
 		for _, f := range words.Facts {
@@ -92,12 +92,12 @@ func (e *Explanation) Print(w io.Writer) {
 	output.PrintLine(w, "", e.Keep)
 }
 
-// outcome is the state, with the reason if there is one.
-func (w *Words) outcome() string {
-	if w.Reason == "" {
-		return w.State
+// Outcome is the state of a candidate with the reason, unless both are the same word: "Held" says it once.
+func Outcome(s *v1alpha1.CleanupCandidateStatus) string {
+	if s.Reason == "" || s.Reason == string(s.State) {
+		return string(s.State)
 	}
-	return fmt.Sprintf("%s (%s)", w.State, w.Reason)
+	return fmt.Sprintf("%s (%s)", s.State, s.Reason)
 }
 
 // reckoning says how the answer follows.

@@ -24,9 +24,11 @@ type row struct {
 	Resource  string `json:"resource"`
 	Name      string `json:"name"`
 	State     string `json:"state"`
-	Reason    string `json:"reason"`
-	Policy    string `json:"policy,omitempty"` // as kubectl takes it
-	Rule      string `json:"rule,omitempty"`
+	Reason    string `json:"-"`
+	// Shown is the reason as the table shows it beside the state.
+	Shown  string `json:"reason"`
+	Policy string `json:"policy,omitempty"` // as kubectl takes it
+	Rule   string `json:"rule,omitempty"`
 	// Preview says that the policy is in Preview mode, so that nothing is deleted.
 	Preview bool `json:"preview,omitempty"`
 	// Due is when the object is due, in seconds since 1970; 0 if that is never or not known.
@@ -39,7 +41,8 @@ func rowOf(c *v1alpha1.CleanupCandidate, held bool) *row {
 	s := &c.Status
 	r := &row{
 		Namespace: c.Namespace, Resource: s.Object.Resource, Name: s.Object.Name, State: string(s.State), Reason: s.Reason,
-		Held: held || s.State == v1alpha1.CandidateHeld || s.Reason == string(policy.ReasonNotified),
+		Shown: gc.ShownReason(string(s.State), s.Reason, s.Finalizers),
+		Held:  held || s.State == v1alpha1.CandidateHeld || s.Reason == string(policy.ReasonNotified),
 	}
 	if p := s.DecidedBy; p != nil {
 		r.Policy, r.Rule, r.Preview = gc.PolicyName(p.Kind, p.Name), p.Rule, p.Mode == v1alpha1.ModePreview

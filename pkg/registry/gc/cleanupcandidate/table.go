@@ -44,7 +44,9 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 			return cmp.Or(c.Status.DecidedBy.Rule, "-")
 		}),
 		column("Due", "When the object becomes due.", 0, func(c candidate, now time.Time) any { return humantime.When(dueTime(c), now) }),
-		column("Reason", "Why, as one word.", 0, func(c candidate, _ time.Time) any { return c.Status.Reason }),
+		column("Reason", "Why, as one word, or if that is the state, in a few.", 0, func(c candidate, _ time.Time) any {
+			return gc.ShownReason(string(c.Status.State), c.Status.Reason, c.Status.Finalizers)
+		}),
 		column("UID", "UID of the object, which is the name of the candidate.", 1, func(c candidate, _ time.Time) any { return c.Name }),
 		column("Message", "Why, as a sentence.", 1, func(c candidate, _ time.Time) any { return c.Status.Message }),
 	}, clock)}
