@@ -91,15 +91,23 @@ func checkBody(body []byte, kind schema.GroupVersionKind, name string, r *http.R
 	case []any:
 		c.Patch(content, of)
 	}
+	if isStrict(kind, r) && len(c.Unknown) > 0 {
+		errs := c.Refusals(r.Context(), Scheme, kind, wholeObject(content, r))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s %q cannot be written: %v", kind.Kind, name, runtime.NewStrictDecodingError(errs)))
+	}
 	if len(c.Wrong) > 0 {
 		return apierrors.NewInvalid(kind.GroupKind(), name, c.Wrong)
 	}
-	if isStrict(kind, r) && len(c.Unknown) > 0 {
-		return apierrors.NewBadRequest(
-			fmt.Sprintf("%s %q cannot be written: %v", kind.Kind, name, runtime.NewStrictDecodingError(c.Unknown)),
-		)
-	}
 	return nil
+}
+
+// wholeObject returns the content of a body that has all of an object; nil for a patch.
+func wholeObject(content any, r *http.Request) map[string]any {
+	if r.Method == http.MethodPatch {
+		return nil
+	}
+	object, _ := content.(map[string]any)
+	return object
 }
 
 // isStrict reports whether unknown fields are errors. In a review they always are: nothing is lost by an error, and many users can create

@@ -145,12 +145,36 @@ func TestUnknownFields(t *testing.T) {
 		`"spec":{"guardrails":{"capacity":[]}}`:                   `unknown field "spec.guardrails.capacity": it was renamed to "spec.guardrails.ceilings"`,
 		`"spec":{"rules":[{"gitOpsManaged":"Delete"}]}`:           `unknown field "spec.rules[0].gitOpsManaged": it was renamed to "managedElsewhere"`,
 		`"spec":{"rules":[{"schedule":"x"}]}`:                     `unknown field "spec.rules[0].schedule"`,
+		`"spec":{"ttlSecondsAfterFinished":60}`:                   `unknown field "spec.ttlSecondsAfterFinished"; did you mean "ttlAfterFinished", with a unit, such as "1h"?`,
+		`"spec":{"rules":[{"ttlSecondsAfterFinished":60}]}`:       `unknown field "spec.rules[0].ttlSecondsAfterFinished"; did you mean "ttl", with a unit, such as "1h"?`,
+		`"spec":{"maxTTL":"1h"}`:                                  `unknown field "spec.maxTTL"; it is a field of spec.guardrails of a ClusterCleanupPolicy`,
+		`"spec":{"selector":{}}`:                                  `unknown field "spec.selector"; it is a field of a rule, in spec.rules`,
+		`"spec":{"rules":[{"maxObjects":3}]}`:                     `unknown field "spec.rules[0].maxObjects"; it is a field of capacity`,
+		`"spec":{"rules":[{"guardrails":{}}]}`:                    `unknown field "spec.rules[0].guardrails"; it is a field of the spec of a ClusterCleanupPolicy`,
+		`"rules":[]`:                                              `unknown field "rules"; it is a field of the spec of a policy`,
+		`"metadata":{"ttl":"1h"}`:                                 `unknown field "metadata.ttl"`,
+		`"spec":{"namespaceSelector":{"names":["a"]}}`:            `unknown field "spec.namespaceSelector.names"; did you mean matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [...]}]?`,
+		`"spec":{"namespaceSelector":{"team":"a"}}`:               `unknown field "spec.namespaceSelector.team"; did you mean matchLabels: {team: ...}?`,
+		`"spec":{"suspended":true,"mode":1}`:                      `unknown field "spec.suspended"; did you mean "suspend"?, spec.mode: Invalid value: 1: must be a string; put it in quotes: "1"`,
 		`"apiversion":"x"`:                                        `unknown field "apiversion"; did you mean "apiVersion"?`,
 		`"spec":{"rules":[{"selector":{"matchLabel":{}}}]},"x":1`: `unknown field "spec.rules[0].selector.matchLabel"; did you mean "matchLabels"?, unknown field "x"`,
 	} {
 		got := answered(t, request{body: "{" + field + "}", query: "fieldValidation=Strict"})
 		if want = `BadRequest ClusterCleanupPolicy "p" cannot be written: strict decoding error: ` + want; got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+// TestUnknownFieldsWithWrongValues: one answer has both, if the request has the whole object.
+func TestUnknownFieldsWithWrongValues(t *testing.T) {
+	const values = `spec.mode: Unsupported value: "enforce": supported values: "Enforce", "Preview"; did you mean "Enforce"?`
+	body := `{"apiVersion":"gc.winnow.dev/v1alpha1","kind":"ClusterCleanupPolicy","metadata":{"generateName":"p-"},` +
+		`"spec":{"mode":"enforce","namespaceSelector":{},"ttlAfterFinish":"1h"}}`
+	for method, more := range map[string]string{http.MethodPost: ", " + values, http.MethodPut: ", " + values, http.MethodPatch: ""} {
+		got := answered(t, request{method: method, contentType: "application/json", body: body, query: "fieldValidation=Strict"})
+		if _, errs, _ := strings.Cut(got, "decoding error: "); errs != `unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`+more {
+			t.Errorf("%s: got %s", method, got)
 		}
 	}
 }

@@ -28,7 +28,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/manifest"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -129,39 +128,31 @@ func Decode(ctx context.Context, document []byte, namespace string) (runtime.Obj
 	case runtime.IsNotRegisteredError(err):
 		return nil, fmt.Errorf("%s is neither a CleanupPolicy nor a ClusterCleanupPolicy of %s", kind.Kind, v1alpha1.SchemeGroupVersion)
 	case kind != nil:
-		err = cmp.Or(checkFields(document, *kind), err)
+		err = cmp.Or(checkFields(ctx, document, *kind), err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	scheme.Default(object)
-	errs := scheme.Validate(ctx, nil, object)
-	if p, ok := object.(*v1alpha1.CleanupPolicy); ok && p.Namespace == "" {
-		p.Namespace = namespace
-	}
-	converted, err := scheme.ConvertToVersion(object, gc.SchemeGroupVersion)
-	if err != nil {
-		return nil, err
-	}
-	var (
-		name   string
-		byHand field.ErrorList
-	)
-	switch object := converted.(type) {
-	case *gc.CleanupPolicy:
-		name, byHand = object.Name, validation.ValidateCleanupPolicy(object)
-	case *gc.ClusterCleanupPolicy:
-		name, byHand = object.Name, validation.ValidateClusterCleanupPolicy(object)
-	case *gc.ResourceLifecycle:
-		name, byHand = object.Name, validation.ValidateResourceLifecycle(object)
+	name := ""
+	switch object := object.(type) {
+	case *v1alpha1.CleanupPolicy:
+		name, object.Namespace = object.Name, cmp.Or(object.Namespace, namespace)
+	case *v1alpha1.ClusterCleanupPolicy:
+		name = object.Name
+	case *v1alpha1.ResourceLifecycle:
+		name = object.Name
 	default:
 		return nil, fmt.Errorf("a %s is no policy", kind.Kind)
 	}
-	return converted, invalid(kind.Kind, name, append(errs, byHand.MarkFromImperative()...))
+	converted, errs, err := manifest.Validate(ctx, scheme, object)
+	if err != nil {
+		return nil, err
+	}
+	return converted, invalid(kind.Kind, name, errs)
 }
 
 // checkFields returns what the server says about values of a wrong type and unknown fields.
-func checkFields(document []byte, kind schema.GroupVersionKind) error {
+func checkFields(ctx context.Context, document []byte, kind schema.GroupVersionKind) error {
 	decoded, err := manifest.Decode(document)
 	if err != nil {
 		return err
@@ -173,7 +164,7 @@ func checkFields(document []byte, kind schema.GroupVersionKind) error {
 	var c manifest.Checker
 	c.Object(content, scheme.KnownTypes(kind.GroupVersion())[kind.Kind])
 	if len(c.Unknown) > 0 {
-		return runtime.NewStrictDecodingError(c.Unknown)
+		return runtime.NewStrictDecodingError(c.Refusals(ctx, scheme, kind, content))
 	}
 	name, _, _ := unstructured.NestedString(content, "metadata", "name")
 	return invalid(kind.Kind, name, c.Wrong)
@@ -184,5 +175,5 @@ func invalid(kind, name string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(gc.Kind(kind), name, validation.DidYouMean(validation.OneErrorForEachField(errs)))
+	return apierrors.NewInvalid(gc.Kind(kind), name, errs)
 }

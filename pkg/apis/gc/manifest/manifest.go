@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 )
 
 // Checker compares values that were decoded without types with Go types.
@@ -282,22 +281,4 @@ func within(v any, t reflect.Type) (string, bool) {
 		return fmt.Sprint(v), isScalar(v, t)
 	}
 	return "", false
-}
-
-// unknownField returns the error about an unknown field, with the name that was probably meant.
-func unknownField(t reflect.Type, path *field.Path, name string) error {
-	if now := NewName(path.String()); now != "" {
-		return fmt.Errorf("unknown field %q: it was renamed to %q", path, now)
-	}
-	var known []string
-	for _, f := range fieldsOf(t) {
-		known = append(known, jsonName(f))
-	}
-	if meant := validation.Nearest(name, known); meant != "" {
-		return fmt.Errorf("unknown field %q; did you mean %q?", path, meant)
-	}
-	if t == reflect.TypeFor[metav1.LabelSelector]() {
-		return fmt.Errorf("unknown field %q; did you mean matchLabels: {%s: ...}?", path, name)
-	}
-	return fmt.Errorf("unknown field %q", path)
 }
