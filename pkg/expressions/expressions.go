@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -122,7 +123,7 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 	}
 	ast, issues := env.Check(parsed)
 	if issues != nil {
-		return nil, errors.New("compilation failed: " + issues.String())
+		return nil, errors.New("compilation failed: " + withoutClock(issues.String()))
 	}
 	if err := checkType(ast.OutputType(), result); err != nil {
 		return nil, err
@@ -134,6 +135,14 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 		return nil, fmt.Errorf("program instantiation failed: %w", err)
 	}
 	return e, nil
+}
+
+// withoutClock says with the error about a call of now() that there is no such function, and what there is.
+func withoutClock(issues string) string {
+	if !strings.Contains(issues, "undeclared reference to 'now'") {
+		return issues
+	}
+	return "expressions cannot read the time; the TTL of a rule says how long an object is kept: " + issues
 }
 
 // checkType returns an error if no value of the type can be a result. The message is the same as for a ValidatingAdmissionPolicy.

@@ -5,6 +5,10 @@ package expressions
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
@@ -37,11 +41,24 @@ func NewTypes(schema *spec.Schema) (*Types, error) {
 
 // Check returns an error if the expression reads a field that the schema does not have, or uses one as another type.
 func (t *Types) Check(text string) error {
-	if _, issues := t.env.Compile(text); issues != nil {
-		return errors.New(issues.String())
+	_, issues := t.env.Compile(text)
+	if issues == nil {
+		return nil
 	}
-	return nil
+	var misfits []string
+	for _, e := range issues.Errors() {
+		if !readsAsMap.MatchString(e.Message) {
+			misfits = append(misfits, fmt.Sprintf("ERROR: <input>:%d:%d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
+		}
+	}
+	if len(misfits) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(misfits, "\n"))
 }
+
+// readsAsMap matches the error about an expression that reads a field of an object as a key of a map. Objects are evaluated as maps.
+var readsAsMap = regexp.MustCompile(`^found no matching overload for '(_\[_\]|_\[\?_\]|@in)' applied to '\((string, )?` + typeName)
 
 // asEvaluated returns a copy of a schema as expressions are evaluated, over JSON of which the schema is not known: a time is a string, a
 // field of any name can be read, with an index if CEL has no word for it, and what the schema leaves open has any type.
@@ -69,6 +86,13 @@ func asEvaluated(s *spec.Schema) *spec.Schema {
 	return &out
 }
 
+// selectable reports whether expressions can select a field of this name. A keyword is selectable unless it is an operator or a literal:
+// metadata of Kubernetes has the field namespace, which is a keyword of CEL.
+func selectable(name string) bool {
+	escaped, ok := apiservercel.Escape(name)
+	return ok && (escaped == name || escaped == "__"+name+"__" && !slices.Contains([]string{"true", "false", "null", "in"}, name))
+}
+
 // isOpen reports whether a schema does not tell all types that its values may have, or has fields that expressions cannot select by name.
 func isOpen(s *spec.Schema) bool {
 	if preserves, _ := s.Extensions.GetBool("x-kubernetes-preserve-unknown-fields"); preserves || len(s.Type) != 1 {
@@ -79,7 +103,7 @@ func isOpen(s *spec.Schema) bool {
 		return s.Items == nil || s.Items.Schema == nil
 	case "object":
 		for name := range s.Properties {
-			if escaped, ok := apiservercel.Escape(name); !ok || escaped != name {
+			if !selectable(name) {
 				return true
 			}
 		}

@@ -15,7 +15,7 @@ const testSchema = `{
 	"type": "object",
 	"properties": {
 		"metadata": {"type": "object", "properties": {
-			"name": {"type": "string"}, "generateName": {"type": "string"}, "creationTimestamp": {"type": "string", "format": "date-time"},
+			"name": {"type": "string"}, "namespace": {"type": "string"}, "generateName": {"type": "string"}, "creationTimestamp": {"type": "string", "format": "date-time"},
 			"labels": {"type": "object", "additionalProperties": {"type": "string"}}}},
 		"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
 		"status": {"type": "object", "properties": {
@@ -42,6 +42,14 @@ func TestTypes(t *testing.T) {
 		"timestamp(object.status.finishedAt)":                  "",
 		"object.metadata.creationTimestamp":                    "",
 		"object.metadata.labels['a'] == 'b'":                   "",
+		"object.metadata.namespace == 'a'":                     "",
+		"object.metadata.?namespace.orValue('') == 'a'":        "",
+		"object.metadata['labels']['a'] == 'b'":                "",
+		"'labels' in object.metadata":                          "",
+		"object.metadata[?'labels'].hasValue()":                "",
+		"object.metadata.lables['a'] == 'b'":                   "undefined field 'lables'",
+		"object.?metadata.lables['a'].orValue('') == 'b'":      "undefined field 'lables'",
+		"has(object.metadata.lables)":                          "undefined field 'lables'",
 		"object.status.any.thing == 3":                         "",
 		"object.status.free.thing == 3":                        "",
 		"object.status.odd['my-field'] == 'a'":                 "",
