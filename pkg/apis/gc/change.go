@@ -64,7 +64,8 @@ type ServedResource struct {
 	// nevertheless, so that it sees what they refer to.
 	Refusal string
 	Refers  bool
-	// Missing is set if the cluster does not serve the resource, and Similar is one that it serves and that was perhaps meant.
+	// Missing is set if the cluster does not serve the resource, and Similar is one that was perhaps meant: it is served, or has a built-in
+	// lifecycle.
 	Missing bool
 	Similar string
 	// Endless is set if it is not known when the objects have finished, because the resource has no lifecycle.

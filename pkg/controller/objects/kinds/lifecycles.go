@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -39,6 +40,16 @@ func Lifecycles() (map[string]*gc.ResourceLifecycle, error) {
 		out[l.Name] = l
 	}
 	return out, nil
+}
+
+// BuiltIn returns the names of the resources with a built-in lifecycle, apart from Jobs and Pods.
+func BuiltIn() []string {
+	files, _ := lifecycles.ReadDir("lifecycles") // It is part of the program.
+	out := make([]string, len(files))
+	for i, file := range files {
+		out[i] = strings.TrimSuffix(file.Name(), ".yaml")
+	}
+	return out
 }
 
 func parseLifecycle(text []byte) (*gc.ResourceLifecycle, error) {

@@ -4,6 +4,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func (a *answer) find(resource string) (kinds.Served, bool) {
 	return a.served[i], true
 }
 
-// similar returns the served resource that was probably meant by a name; empty if there is none.
+// similar returns the served resource that was probably meant by a name, or one with a built-in lifecycle; empty if there is none.
 func (a *answer) similar(name string) string {
 	meant := schema.ParseGroupResource(strings.ToLower(name))
 	names := make([]string, len(a.served))
@@ -122,6 +123,20 @@ func (a *answer) similar(name string) string {
 			return s.Resource() // The group is wrong or missing, or this is the singular.
 		}
 		names[i] = s.Resource()
+	}
+	return cmp.Or(validation.Nearest(name, names), similarBuiltIn(name, meant))
+}
+
+// similarBuiltIn returns the resource with a built-in lifecycle that was probably meant by a name: one with this group or this plural.
+func similarBuiltIn(name string, meant schema.GroupResource) string {
+	var names []string
+	for _, known := range kinds.BuiltIn() {
+		switch r := schema.ParseGroupResource(known); {
+		case known == name:
+			return "" // It is spelled right.
+		case r.Group == meant.Group, r.Resource == meant.Resource:
+			names = append(names, known)
+		}
 	}
 	return validation.Nearest(name, names)
 }

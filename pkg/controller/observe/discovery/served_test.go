@@ -187,6 +187,10 @@ func TestAbout(t *testing.T) {
 		"widgets.exmaple.com":    {Missing: true, Similar: "widgets.example.com"},
 		"widgets":                {Missing: true, Similar: "widgets.example.com"},
 		"engines.other.org":      {Missing: true},
+		"workflow.argoproj.io":   {Missing: true, Similar: "workflows.argoproj.io"},
+		"workflows.argoproj.com": {Missing: true, Similar: "workflows.argoproj.io"},
+		"workflows.argoproj.io":  {Missing: true},
+		"engines.argoproj.io":    {Missing: true},
 	} {
 		if got := found.about(resource); got != want {
 			t.Errorf("%s: got %+v, want %+v", resource, got, want)
