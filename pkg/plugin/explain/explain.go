@@ -148,7 +148,7 @@ func (e *Explanation) policies() []Fact {
 		}
 		keeps := ""
 		if p.KeepsUntil != "" {
-			keeps = ", keeps until " + p.KeepsUntil
+			keeps = ", keeps " + until(p.KeepsUntil)
 		}
 		f := Fact{Name: "Policy", Text: fmt.Sprintf("%s: %s%s", policyAndRule(&p.CandidatePolicy), p.Result, keeps)}
 		if p.Message != "" {
@@ -175,7 +175,18 @@ func Adjustment(a *v1alpha1.CandidateAdjustment) string {
 	if a.Policy != "" {
 		source += " of ccup/" + a.Policy
 	}
-	return fmt.Sprintf("%s: kept until %s instead of %s", source, a.To, a.From)
+	if a.From == string(gc.TTLNever) { // Newer objects may replace it all the same.
+		return fmt.Sprintf("%s: kept %s, and no longer without a time limit", source, until(a.To))
+	}
+	return fmt.Sprintf("%s: kept %s instead of %s", source, until(a.To), a.From)
+}
+
+// until says until when an object is kept.
+func until(at string) string {
+	if at == string(gc.TTLNever) {
+		return "forever"
+	}
+	return "until " + at
 }
 
 func policyAndRule(p *v1alpha1.CandidatePolicy) string {

@@ -60,3 +60,36 @@ func TestExplanation(t *testing.T) {
 		"CronJob/x deletes it.",
 		"To keep it: x")
 }
+
+// TestWithoutTimeLimit: what has no end is told in words, and what newer objects replace is not told to be kept forever.
+func TestWithoutTimeLimit(t *testing.T) {
+	for want, a := range map[string]v1alpha1.CandidateAdjustment{
+		"x: kept until B, and no longer without a time limit": {Source: "x", From: "never", To: "B"},
+		"x: kept forever instead of A":                        {Source: "x", From: "A", To: "never"},
+	} {
+		if got := Adjustment(&a); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	by := v1alpha1.CandidatePolicy{Kind: "CleanupPolicy", Name: "ci", Mode: "Enforce", Rule: "few"}
+	e := Explanation{Object: local.Object{Resource: "jobs.batch", Namespace: "team-a", Name: "a"}, Candidate: &v1alpha1.CleanupCandidate{
+		Status: v1alpha1.CleanupCandidateStatus{
+			State: "Kept", Reason: "WithinCapacity", Message: "it is kept", DecidedBy: &by,
+			Policies: []v1alpha1.ConsideredPolicy{
+				{CandidatePolicy: by, Result: "Decides", Message: "keeps the newest: 2"},
+				{CandidatePolicy: by, Result: "KeepsLess", KeepsUntil: "never"},
+			},
+		},
+	}}
+	var printed strings.Builder
+	e.Print(output.Escaping(&printed))
+	plugintest.Lines(t, printed.String(),
+		"jobs.batch/a in namespace team-a: Kept (WithinCapacity)",
+		"It is kept.",
+		"",
+		"  Decided by  cup/ci, rule few",
+		"  Policy      cup/ci, rule few: Decides",
+		"              Keeps the newest: 2.",
+		"  Policy      cup/ci, rule few: KeepsLess, keeps forever",
+		"")
+}

@@ -71,6 +71,14 @@ func TestHeldLater(t *testing.T) {
 	}
 }
 
+// TestReasonBesideState: the table shows both, so it says more than the state if the reason is the same word.
+func TestReasonBesideState(t *testing.T) {
+	held := candidate("a", v1alpha1.CandidateHeld, 0, func(c *v1alpha1.CleanupCandidate) { c.Status.Reason = "Held" })
+	if r := rowOf(held, false); r.State != "Held" || r.Shown != "needs approval" {
+		t.Errorf("got %+v", r)
+	}
+}
+
 func snapshotOf(t *testing.T, all ...*v1alpha1.CleanupCandidate) *snapshot {
 	t.Helper()
 	s, err := newSnapshots(&fakeSource{candidates: all}, func() time.Time { return now }).get(t.Context(), "", anyAge)

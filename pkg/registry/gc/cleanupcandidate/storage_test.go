@@ -392,6 +392,7 @@ func TestTable(t *testing.T) {
 				DecidedBy: &gc.CandidatePolicy{Kind: gc.KindCleanupPolicy, Name: "p", Mode: gc.ModePreview, Rule: "default"},
 			}),
 			job(gc.CleanupCandidateStatus{State: gc.CandidateNone, Reason: "NoPolicy"}),
+			job(gc.CleanupCandidateStatus{State: gc.CandidateHeld, Reason: "Held"}),
 		},
 	}
 	table, err := (&request{}).rest().ConvertToTable(context.Background(), list, nil)
@@ -419,6 +420,7 @@ func TestTable(t *testing.T) {
 		"jobs.batch/report | Due | 1h | cup/p (Preview) | default | 0s ago | Expired | uid-1 | ",
 		"jobs.batch/report | Waiting | 7d | cup/p | keep | in 90m | NotDue | uid-1 | It is kept until it is due",
 		"jobs.batch/report | NoCandidate | - | - | - | - | NoPolicy | uid-1 | ",
+		"jobs.batch/report | Held | - | - | - | - | needs approval | uid-1 | ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
