@@ -143,7 +143,8 @@ func TestMatchConditions(t *testing.T) {
 			"spec.rules[0].matchConditions[0].name: Required value: set a name")
 		contains(t, warnings(t, rule("object.spec.paralelism > 1")),
 			"spec.rules[0].matchConditions[0].expression does not fit the schema of jobs.batch: 1:12: undefined field 'paralelism'")
-		if warned := warnings(t, rule("object.spec.parallelism > 1")); strings.Contains(warned, "schema") {
+		contains(t, warnings(t, rule("object.metadata.lables['app'] == 'a'")), "1:16: undefined field 'lables'")
+		if warned := warnings(t, rule("object.spec.parallelism > 1 && object.metadata.namespace == 'a'")); strings.Contains(warned, "schema") {
 			t.Errorf("warned %q", warned)
 		}
 	})

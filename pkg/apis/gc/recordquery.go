@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/winnow-dev/winnow/pkg/humantime"
 )
 
 // FieldSince selects the records of deletions at or after a time, in the format of RFC 3339.
@@ -100,7 +101,7 @@ func FormatLateness(d *metav1.Duration) string {
 	case d.Duration < time.Second:
 		return d.Round(time.Millisecond).String()
 	}
-	return duration.HumanDuration(d.Duration)
+	return humantime.Duration(d.Duration)
 }
 
 // HiddenRecords says that a page leaves out records, because the caller lacks permissions.
