@@ -440,6 +440,20 @@ func TestCandidateLimits(t *testing.T) {
 	}
 }
 
+// TestPreviewWithinCapacity: a Preview policy says which place an object would have, too.
+func TestPreviewWithinCapacity(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Preview().Rules(testbuilders.Rule("few", "").WithoutTTL().Keeping(1)))
+	w.upsert(job(time.Minute, "new"), job(time.Hour, "old"))
+	const want = "It is kept until newer objects replace it: it is the newest of 2, and the limit is 1; nothing is deleted, because the policy " +
+		"is in Preview mode"
+	if s := w.candidate("new").Status; s.Reason != string(policy.ReasonWithinCapacity) || s.Message != want || s.TTL != "" {
+		t.Errorf("%s, TTL %q: %s", s.Reason, s.TTL, s.Message)
+	}
+	if s := w.candidate("old").Status; s.Reason != string(policy.ReasonOverCapacity) || s.TTL != "" {
+		t.Errorf("%s, TTL %q: %s", s.Reason, s.TTL, s.Message)
+	}
+}
+
 // TestCandidateOfCeiling: the policy of the ceiling decides, and the explanation has the step.
 func TestCandidateOfCeiling(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("2h"))

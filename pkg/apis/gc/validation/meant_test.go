@@ -19,7 +19,7 @@ func TestMeantTTL(t *testing.T) {
 		"NEVER": "never", " NEVER ": "never", "1H": "1h", "1 h": "1h", "1h 30m": "1h30m", "7D": "7d", "2weeks": "2w", "1 Day": "1d", "3 days": "3d",
 		"1hr": "1h", "2 hours": "2h", "30min": "30m", "5 Minutes": "5m", "10secs": "10s", "1hour 30mins": "1h30m", "0": "0s",
 		"1month": "30d", "2 Months": "60d", "1y": "365d", "1 year": "365d", "10yrs": "3650d", "3mo": "90d", "1mo12h": "30d12h", "forever": "never",
-		"P1D": "1d", "PT30M": "30m", "p1dt12h": "1d12h", "P1M": "30d", "P2W": "2w", "12h30d": "30d12h", "1m1h": "1h1m", "30 minutes 2 hours": "2h30m",
+		"P1D": "1d", "PT1H": "1h", "PT30M": "30m", "p1dt12h": "1d12h", "P1M": "30d", "P2W": "2w", "12h30d": "30d12h", "1m1h": "1h1m", "30 minutes 2 hours": "2h30m",
 		"None": "never", "none": "never", "infinite": "never", "Infinity": "never", "unlimited": "never",
 		"P": "", "P1D2": "", "PD": "", "1h1d1h": "", "2030-01-31": "", "nothing": "",
 		"500ms": "", "1.5h": "", "10": "", "-1h": "", "": "", "11 years": "", "1y6mo": "", "99999y": "", "600 weeks": "", "s": "",
