@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/explain"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 	"github.com/winnow-dev/winnow/pkg/plugin/session"
 )
@@ -33,13 +34,7 @@ func tellEnd(ctx context.Context, s *session.Session, t *session.Target, resourc
 		fmt.Fprintln(s.Out, "There is no Winnow in this cluster, so nothing acts on the annotations.")
 		return nil
 	}
-	var candidate *v1alpha1.CleanupCandidate
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, decidedWithin, true, func(ctx context.Context) (bool, error) {
-		said.Reset()
-		var err error
-		candidate, err = cluster.ServerCandidate(ctx, t.Object)
-		return err == nil && (candidate == nil || atLeast(candidate.Status.Object.ResourceVersion, resourceVersion)), err
-	})
+	candidate, err := decided(ctx, cluster, said, t.Object, resourceVersion)
 	switch {
 	case wait.Interrupted(err) && ctx.Err() == nil:
 		fmt.Fprintln(s.Out, "Winnow has not seen the change yet. To see what it does with the object: kubectl winnow why",
@@ -55,6 +50,19 @@ func tellEnd(ctx context.Context, s *session.Session, t *session.Target, resourc
 	}
 	printEnd(s.Out, candidate, now)
 	return nil
+}
+
+// decided waits until Winnow has decided on this state of an object, and returns the decision; nil if the object is no candidate.
+func decided(
+	ctx context.Context, cluster *local.Cluster, said *session.Collected, object local.Object, resourceVersion string,
+) (candidate *v1alpha1.CleanupCandidate, err error) {
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, decidedWithin, true, func(ctx context.Context) (bool, error) {
+		said.Reset()
+		var err error
+		candidate, err = cluster.ServerCandidate(ctx, object)
+		return err == nil && (candidate == nil || atLeast(candidate.Status.Object.ResourceVersion, resourceVersion)), err
+	})
+	return candidate, err
 }
 
 // printEnd says when an object is deleted, and what has changed that. What was kept for 30 days at now is due in 30 days, not in 29.

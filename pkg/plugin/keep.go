@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -159,12 +160,26 @@ once. This command says when.`,
 			if err != nil {
 				return err
 			}
-			none := map[string]*string{gc.AnnotationTTL: nil, gc.AnnotationKeepUntil: nil}
-			return annotate(cmd.Context(), o.Session, t, none, &o.format, "released", time.Now())
+			return annotate(cmd.Context(), o.Session, t, releasing(), &o.format, "released", time.Now())
 		},
 	}
 	o.format.AddFlag(cmd, "json", "yaml", "name")
 	return cmd
+}
+
+// releasing removes the annotations that keep sets.
+func releasing() map[string]*string {
+	return map[string]*string{gc.AnnotationTTL: nil, gc.AnnotationKeepUntil: nil}
+}
+
+// patchAnnotations changes annotations of an object, and returns the object.
+func patchAnnotations(t *session.Target, annotations map[string]*string) (runtime.Object, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return nil, err
+	}
+	return resource.NewHelper(t.Client, t.Mapping).WithFieldManager("kubectl-winnow").
+		Patch(t.Object.Namespace, t.Object.Name, types.MergePatchType, patch, &metav1.PatchOptions{})
 }
 
 // annotate changes annotations of an object, and says what Winnow does with it then, as of now.
@@ -172,12 +187,7 @@ func annotate(
 	ctx context.Context, s *session.Session, t *session.Target, annotations map[string]*string,
 	format *output.Format, done string, now time.Time,
 ) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	if err != nil {
-		return err
-	}
-	object, err := resource.NewHelper(t.Client, t.Mapping).WithFieldManager("kubectl-winnow").
-		Patch(t.Object.Namespace, t.Object.Name, types.MergePatchType, patch, &metav1.PatchOptions{})
+	object, err := patchAnnotations(t, annotations)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,8 +19,8 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	ourvalidation "github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/plugin/explain"
-	"github.com/winnow-dev/winnow/pkg/plugin/files"
 	"github.com/winnow-dev/winnow/pkg/plugin/holds"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/pkg/plugin/session"
@@ -117,6 +116,9 @@ func (s *uiSource) Read(ctx context.Context, namespace string, add func(*v1alpha
 	if err != nil {
 		return ui.Reading{}, err
 	}
+	if err := expectNamespace(ctx, cluster, namespace); err != nil {
+		return ui.Reading{}, err
+	}
 	if server {
 		s.remember(nil, "")
 		err := readServer(ctx, cluster, namespace, add)
@@ -208,6 +210,26 @@ func expectMayList(ctx context.Context, cluster *local.Cluster, resource, namesp
 		fmt.Errorf("you may not list them: kubectl auth can-i list %s %s", v1alpha1.Resource(resource), where))
 }
 
+// expectNamespace fails if there is no such namespace, as far as the caller may know.
+func expectNamespace(ctx context.Context, cluster *local.Cluster, name string) error {
+	if name == "" {
+		return nil
+	}
+	missing, err := cluster.MissingNamespace(ctx, name)
+	if err != nil || !missing {
+		return err
+	}
+	names, _, err := cluster.Namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("there is no namespace %q", name)
+	if meant := ourvalidation.Nearest(name, names); meant != "" {
+		text += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return apierrors.NewBadRequest(text)
+}
+
 // checkNamespace fails if a text is neither empty nor the name of a namespace.
 func checkNamespace(name string) error {
 	if name == "" {
@@ -220,21 +242,23 @@ func checkNamespace(name string) error {
 }
 
 // Explain implements ui.Source.
-func (s *uiSource) Explain(ctx context.Context, o local.Object) (explain.Words, error) {
+func (s *uiSource) Explain(ctx context.Context, o local.Object) (ui.Explanation, error) {
 	if err := checkNamespace(o.Namespace); err != nil {
-		return explain.Words{}, err
+		return ui.Explanation{}, err
 	}
 	now := time.Now()
 	candidate, lines, err := s.candidateOf(ctx, o, now)
 	if err != nil {
-		return explain.Words{}, err
+		return ui.Explanation{}, err
 	}
-	native, err := s.nativeOf(ctx, o)
+	var out ui.Explanation
+	native, err := s.nativeOf(ctx, o, &out)
 	if err != nil {
-		return explain.Words{}, err
+		return ui.Explanation{}, err
 	}
 	e := explain.Explanation{Object: o, Candidate: candidate, Lines: lines, Native: native, Now: now}
-	return *e.Words(), nil
+	out.Words = *e.Words()
+	return out, nil
 }
 
 // candidateOf is like Candidate, but does not list again what was listed for the table.
@@ -245,8 +269,8 @@ func (s *uiSource) candidateOf(ctx context.Context, o local.Object, now time.Tim
 	return s.Candidate(ctx, o, s.draftsIn(o.Namespace), now)
 }
 
-// nativeOf says what controllers of Kubernetes delete, if the caller may read the object.
-func (s *uiSource) nativeOf(ctx context.Context, o local.Object) ([]string, error) {
+// nativeOf says what controllers of Kubernetes delete, if the caller may read the object, and into out how it is kept.
+func (s *uiSource) nativeOf(ctx context.Context, o local.Object, out *ui.Explanation) ([]string, error) {
 	cluster, err := s.Cluster()
 	if err != nil {
 		return nil, err
@@ -263,61 +287,10 @@ func (s *uiSource) nativeOf(ctx context.Context, o local.Object) ([]string, erro
 	} else if err != nil {
 		return nil, err
 	}
+	if err := s.keptOf(ctx, t, out); err != nil {
+		return nil, err
+	}
 	return s.Native(ctx, t)
-}
-
-// Preview implements ui.Source.
-func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Preview, error) {
-	if namespace == "" {
-		namespace = s.home
-	}
-	var drafts local.Drafts
-	if err := files.Add(ctx, &drafts, []byte(text), namespace); err != nil {
-		return ui.Preview{Errors: fieldErrors(err)}, nil
-	}
-	switch {
-	case len(drafts.ClusterPolicies) > 0:
-		err := errors.New("the page is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow preview -f FILENAME")
-		return ui.Preview{Errors: fieldErrors(err)}, nil
-	case len(drafts.Policies) != 1:
-		return ui.Preview{Errors: fieldErrors(errors.New("write one policy"))}, nil
-	}
-	draft := drafts.Policies[0]
-	cluster, server, said, err := s.decides(ctx)
-	if err != nil {
-		return ui.Preview{}, err
-	}
-	if server {
-		if may, err := cluster.May(ctx, "create", v1alpha1.Resource("cleanupreviews"), draft.Namespace); err != nil {
-			return ui.Preview{}, err
-		} else if !may {
-			return ui.Preview{}, fmt.Errorf("you may not review policies %s: kubectl auth can-i create %s -n %[1]s",
-				draft.Namespace, v1alpha1.Resource("cleanupreviews"))
-		}
-	}
-	review, warnings, err := cluster.Review(ctx, server, draft)
-	switch {
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return ui.Preview{Errors: fieldErrors(err)}, nil
-	case err != nil:
-		return ui.Preview{}, err
-	}
-	return ui.Preview{Namespace: draft.Namespace, Name: draft.Name, Review: &review.Status, Warnings: append(warnings, said.Few()...)}, nil
-}
-
-// fieldErrors returns what is wrong with a policy, by field as far as that is known.
-func fieldErrors(err error) []ui.FieldError {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Details != nil {
-		var out []ui.FieldError
-		for _, cause := range status.Status().Details.Causes {
-			out = append(out, ui.FieldError{Field: cause.Field, Message: cause.Message})
-		}
-		if len(out) > 0 {
-			return out
-		}
-	}
-	return []ui.FieldError{{Message: err.Error()}}
 }
 
 // Approve implements ui.Source.

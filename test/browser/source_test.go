@@ -5,6 +5,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -45,12 +46,22 @@ func (s *source) Read(_ context.Context, _ string, add func(*v1alpha1.CleanupCan
 	}}}, nil
 }
 
-func (s *source) Explain(context.Context, local.Object) (explain.Words, error) {
+func (s *source) Explain(context.Context, local.Object) (ui.Explanation, error) {
 	s.calls.Add(1)
-	return explain.Words{
+	return ui.Explanation{MayKeep: true, Kept: map[string]string{s.text: s.text}, Words: explain.Words{
 		Title: s.text, State: s.text, Reason: s.text, Message: s.text, Lines: []string{s.text},
 		Facts: []explain.Fact{{Name: s.text, Text: s.text, Details: []string{s.text}}},
-	}, nil
+	}}, nil
+}
+
+func (s *source) Keep(context.Context, local.Object, string) error {
+	s.calls.Add(1)
+	return errors.New(s.text)
+}
+
+func (s *source) Release(context.Context, local.Object) error {
+	s.calls.Add(1)
+	return nil
 }
 
 func (s *source) Policies(context.Context, string) ([]ui.Policy, []string, error) {
@@ -80,9 +91,9 @@ func (s *source) Approve(context.Context, types.NamespacedName, []string) error 
 func (s *source) Preview(_ context.Context, _, text string) (ui.Preview, error) {
 	s.calls.Add(1)
 	if text == "wrong" {
-		return ui.Preview{Errors: []ui.FieldError{{Field: s.text, Message: s.text}}}, nil
+		return ui.Preview{Errors: []ui.FieldError{{Field: s.text, Message: s.text, Line: 1}}}, nil
 	}
-	return ui.Preview{Namespace: s.text, Name: s.text, Warnings: []string{s.text}, Review: &v1alpha1.CleanupReviewStatus{
+	return ui.Preview{Kind: s.text, Namespace: s.text, Name: s.text, Warnings: []string{s.text}, Review: &v1alpha1.CleanupReviewStatus{
 		Deletions: []v1alpha1.ReviewedRule{{Resource: s.text, Rule: s.text}}, HiddenResources: []string{s.text},
 		Sample: []v1alpha1.ReviewedObject{{Resource: s.text, Name: s.text, Rule: s.text, Reason: s.text}},
 	}}, nil

@@ -266,6 +266,18 @@ func (c *Cluster) Namespaces(ctx context.Context) (names []string, may bool, err
 	return names, may, nil
 }
 
+// MissingNamespace reports whether there is no namespace of this name, as far as the caller may know.
+func (c *Cluster) MissingNamespace(ctx context.Context, name string) (bool, error) {
+	if may, err := c.May(ctx, "get", namespaceResource.GroupResource(), name); err != nil || !may {
+		return false, err
+	}
+	_, err := c.metadata.Resource(namespaceResource).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return false, err
+}
+
 // Policies returns the policies of a namespace, or with "" of all, and the cluster policies. The notes say which the caller may not list.
 func (c *Cluster) Policies(
 	ctx context.Context, namespace string,

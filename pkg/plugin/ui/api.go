@@ -34,6 +34,8 @@ func (a *api) register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/records", answer(a.records))
 	mux.HandleFunc("POST /api/preview", answer(a.preview))
 	mux.HandleFunc("POST /api/approve", answer(a.approve))
+	mux.HandleFunc("POST /api/keep", answer(a.keep))
+	mux.HandleFunc("POST /api/release", answer(a.release))
 }
 
 // badRequest is an error of the page, and not of the cluster.
@@ -108,19 +110,56 @@ func (a *api) candidates(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := s.filter(filter{
-		State: r.FormValue("state"), Resource: r.FormValue("resource"), Policy: r.FormValue("policy"), Search: r.FormValue("search"),
-	})
+	selected, err := filterOf(r)
+	if err != nil {
+		return nil, err
+	}
+	rows := s.filter(selected)
 	offset = min(offset, len(rows))
 	return page{s.overview.Version, len(rows), rows[offset:min(len(rows), offset+min(limit, candidatesMost))]}, nil
 }
 
 func (a *api) explanation(r *http.Request) (any, error) {
-	o := local.Object{Resource: r.FormValue("resource"), Namespace: r.FormValue("namespace"), Name: r.FormValue("name")}
-	if o.Resource == "" || o.Namespace == "" || o.Name == "" {
-		return nil, badRequest{errors.New("name a resource, a namespace and an object")}
+	o, err := named(local.Object{Resource: r.FormValue("resource"), Namespace: r.FormValue("namespace"), Name: r.FormValue("name")})
+	if err != nil {
+		return nil, err
 	}
 	return a.source.Explain(r.Context(), o)
+}
+
+// named fails if a part of the name of an object is missing.
+func named(o local.Object) (local.Object, error) {
+	if o.Resource == "" || o.Namespace == "" || o.Name == "" {
+		return o, badRequest{errors.New("name a resource, a namespace and an object")}
+	}
+	return o, nil
+}
+
+func (a *api) keep(r *http.Request) (any, error) {
+	var in struct {
+		Resource, Namespace, Name string
+		For                       string
+	}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	o, err := named(local.Object{Resource: in.Resource, Namespace: in.Namespace, Name: in.Name})
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, a.source.Keep(r.Context(), o, in.For)
+}
+
+func (a *api) release(r *http.Request) (any, error) {
+	var in struct{ Resource, Namespace, Name string }
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	o, err := named(local.Object{Resource: in.Resource, Namespace: in.Namespace, Name: in.Name})
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, a.source.Release(r.Context(), o)
 }
 
 // policiesMost is how many policies the page shows. A browser does not stay fluid with ten thousand of them and their YAML.

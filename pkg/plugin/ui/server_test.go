@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +34,7 @@ type fakeSource struct {
 	policies    []Policy
 	read        int
 	approved    []string
+	changed     []string
 }
 
 func (f *fakeSource) Place(context.Context) (Place, error) { return Place{Context: "<b>"}, nil }
@@ -48,11 +51,21 @@ func (f *fakeSource) Policies(context.Context, string) ([]Policy, []string, erro
 	return slices.Clone(f.policies), []string{"hidden"}, nil
 }
 
-func (f *fakeSource) Explain(_ context.Context, o local.Object) (explain.Words, error) {
+func (f *fakeSource) Explain(_ context.Context, o local.Object) (Explanation, error) {
 	if o.Namespace == "secret" {
-		return explain.Words{}, apierrors.NewForbidden(v1alpha1.Resource("x"), o.Name, nil)
+		return Explanation{}, apierrors.NewForbidden(v1alpha1.Resource("x"), o.Name, nil)
 	}
-	return explain.Words{Title: o.Name}, nil
+	return Explanation{Words: explain.Words{Title: o.Name}}, nil
+}
+
+func (f *fakeSource) Keep(_ context.Context, o local.Object, duration string) error {
+	f.changed = append(f.changed, fmt.Sprint("keep ", o, " ", duration))
+	return nil
+}
+
+func (f *fakeSource) Release(_ context.Context, o local.Object) error {
+	f.changed = append(f.changed, fmt.Sprint("release ", o))
+	return nil
 }
 
 func (f *fakeSource) Approve(_ context.Context, policy types.NamespacedName, ids []string) error {
@@ -74,7 +87,11 @@ func newServer(t *testing.T, source Source) *Server {
 	return s
 }
 
-const approval = `{"namespace":"team-a","name":"p","holds":["x"]}`
+const (
+	approval = `{"namespace":"team-a","name":"p","holds":["x"]}`
+	job      = `{"resource":"jobs.batch","namespace":"team-a","name":"a"}`
+	keeping  = `{"resource":"jobs.batch","namespace":"team-a","name":"a","for":"7d"}`
+)
 
 // TestRequests: a request needs the token and a name of this machine, and one that changes something must come from the page itself.
 func TestRequests(t *testing.T) {
@@ -134,6 +151,15 @@ func TestRequests(t *testing.T) {
 		"approve by DELETE":              {method: "DELETE", path: "TOKEN/api/approve", header: asPage, want: 405},
 		"approve no holds":               {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p"}`, header: asPage, want: 400},
 		"approve with an unknown field":  {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p","holds":["x"],"all":true}`, header: asPage, want: 400},
+		"keep":                           {method: "POST", path: "TOKEN/api/keep", body: keeping, header: asPage, want: 200},
+		"keep of another origin":         {method: "POST", path: "TOKEN/api/keep", body: keeping, header: with("Origin", "http://127.0.0.1:1"), want: 403},
+		"keep by GET":                    {path: "TOKEN/api/keep", header: asPage, want: 404},
+		"keep nothing":                   {method: "POST", path: "TOKEN/api/keep", body: `{"for":"7d"}`, header: asPage, want: 400},
+		"release":                        {method: "POST", path: "TOKEN/api/release", body: job, header: asPage, want: 200},
+		"release with an unknown field":  {method: "POST", path: "TOKEN/api/release", body: keeping, header: asPage, want: 400},
+		"release nothing":                {method: "POST", path: "TOKEN/api/release", body: `{}`, header: asPage, want: 400},
+		"the editor's library":           {path: "TOKEN/vendor/codemirror/codemirror.js", want: 200},
+		"a time that is not a number":    {path: "TOKEN/api/candidates?from=x", want: 400},
 		"too large a body":               {method: "POST", path: "TOKEN/api/preview", body: `{"text":"` + strings.Repeat("x", bodyMost) + `"}`, header: asPage, want: 413},
 		"an offset that is not a number": {path: "TOKEN/api/candidates?offset=x", want: 400},
 		"a negative one":                 {path: "TOKEN/api/candidates?offset=-1", want: 400},
@@ -142,7 +168,7 @@ func TestRequests(t *testing.T) {
 		"what is forbidden":              {path: "TOKEN/api/explanation?resource=pods&namespace=secret&name=b", want: 403},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source.approved = nil
+			source.approved, source.changed = nil, nil
 			method, to := c.method, c.host
 			if method == "" {
 				method = http.MethodGet
@@ -162,6 +188,9 @@ func TestRequests(t *testing.T) {
 			}
 			if approved := len(source.approved) > 0; approved != (name == "approve") {
 				t.Errorf("approved: %v", source.approved)
+			}
+			if changed := len(source.changed) > 0; changed != (name == "keep" || name == "release") {
+				t.Errorf("changed: %v", source.changed)
 			}
 			checkHeaders(t, w.Header())
 			if strings.Contains(string(answer), s.token) {
@@ -276,25 +305,44 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestAssets: the files have no scripts, styles and handlers in the markup, name no other site, and make no elements from text.
+// TestAssets: the files have no scripts, styles and handlers in the markup, name no other site, and make no elements from text. Those of
+// other projects may name sites in comments.
 func TestAssets(t *testing.T) {
-	entries, err := embedded.ReadDir("assets")
-	if err != nil || len(entries) < 8 {
-		t.Fatal(len(entries), err)
-	}
-	for _, entry := range entries {
-		content, err := embedded.ReadFile("assets/" + entry.Name())
-		if err != nil {
-			t.Fatal(err)
+	files := 0
+	err := fs.WalkDir(embedded, "assets", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
+		files++
+		content, err := embedded.ReadFile(path)
 		text := strings.ReplaceAll(string(content), "http://www.w3.org/2000/svg", "")
-		for _, never := range []string{
-			"http://", "https://", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "style=", "onclick", "onload",
-			"javascript:", "<script>", "<style", "localStorage", "document.cookie",
-		} {
+		never := []string{
+			"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "localStorage", "document.cookie",
+		}
+		if !strings.HasPrefix(path, "assets/vendor/") {
+			never = append(never, "http://", "https://", "style=", "onclick", "onload", "javascript:", "<script>", "<style")
+		}
+		for _, never := range never {
 			if strings.Contains(text, never) {
-				t.Errorf("%s has %q", entry.Name(), never)
+				t.Errorf("%s has %q", path, never)
 			}
+		}
+		return err
+	})
+	if err != nil || files < 15 {
+		t.Error(files, err)
+	}
+}
+
+// TestVendored: each folder of files of another project has their licence.
+func TestVendored(t *testing.T) {
+	folders, err := fs.Glob(embedded, "assets/vendor/*/*.js")
+	if err != nil || len(folders) == 0 {
+		t.Fatal(folders, err)
+	}
+	for _, file := range folders {
+		if _, err := fs.Stat(embedded, path.Join(path.Dir(file), "LICENSE")); err != nil {
+			t.Error(err)
 		}
 	}
 }

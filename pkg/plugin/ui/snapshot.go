@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -71,6 +73,11 @@ type snapshot struct {
 	overview overview
 	began    time.Time
 	took     time.Duration
+
+	// found is what the filter last selected, because a page asks for many parts of the same.
+	lock  sync.Mutex
+	last  filter
+	found []*row
 }
 
 // overview is the beginning of the page. All numbers are of one snapshot.
@@ -80,47 +87,94 @@ type overview struct {
 	Namespace string    `json:"namespace"`
 	Total     int       `json:"total"`
 	Counts    []*count  `json:"counts"`
-	Charts    []chart   `json:"charts"`
-	States    []string  `json:"states"`
-	Policies  []string  `json:"policies"`
+	// Namespaces are those with the most objects, if all namespaces were read.
+	Namespaces []*count `json:"namespaces,omitempty"`
+	// Stuck are held until a person does something about it, the most frequent reason first.
+	Stuck    []stuck  `json:"stuck,omitempty"`
+	Charts   []chart  `json:"charts"`
+	States   []string `json:"states"`
+	Policies []string `json:"policies"`
 	// Again is in how many seconds the page should ask again.
 	Again int `json:"again"`
 	Reading
 }
 
-// count is how many objects of a resource are deleted by when. Each of now, hour, day and week contains the ones before it. Held are those
-// that something holds, or will when they are due within a week.
+// stuck is how many objects are held for a reason.
+type stuck struct {
+	Reason  string `json:"reason"`
+	Objects int64  `json:"objects"`
+}
+
+// stuckReasons are the reasons of holds that no time ends. Mass-deletion holds are shown with their policies.
+var stuckReasons = sets.New(
+	policy.ReasonConflictingFinalizers, policy.ReasonCopyQuotaExceeded, policy.ReasonCopyTooLarge, policy.ReasonExpressionError,
+	policy.ReasonFinishTimeUnknown, policy.ReasonInvalidAnnotation, policy.ReasonNotArchived, policy.ReasonPolicyUnreadable,
+	policy.ReasonRecreateLoop, policy.ReasonRefused, policy.ReasonUnauthorized, policy.ReasonWindowNeverOpens,
+)
+
+// The counts that an object may belong to. Each of now, hour, day and week contains the ones before it.
+const (
+	countNow     = "now"
+	countHour    = "hour"
+	countDay     = "day"
+	countWeek    = "week"
+	countHeld    = "held"    // something holds them, or will when they are due within a week
+	countLater   = "later"   // due after a week or never
+	countPreview = "preview" // decided by a policy in Preview mode, so that nothing is deleted
+	countGoing   = "going"   // are being deleted
+)
+
+// dueCounts contain each other.
+var dueCounts = []string{countNow, countHour, countDay, countWeek}
+
+// count returns the first count that contains the object.
+func (r *row) count(now time.Time) string {
+	in := time.Duration(r.Due-now.Unix()) * time.Second
+	switch {
+	case r.State == string(v1alpha1.CandidateTerminating):
+		return countGoing
+	case r.Preview:
+		return countPreview
+	case r.State == string(v1alpha1.CandidateHeld), r.Reason == string(policy.ReasonNotified):
+		return countHeld
+	case r.Due == 0 || in > forecast.Week:
+		return countLater
+	case r.Held: // It will be, within a week.
+		return countHeld
+	case in <= 0:
+		return countNow
+	case in <= time.Hour:
+		return countHour
+	case in <= 24*time.Hour:
+		return countDay
+	}
+	return countWeek
+}
+
+// count is how many objects of a resource or of a namespace are deleted by when.
 type count struct {
-	Resource string `json:"resource"`
+	Resource  string `json:"resource,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
 	v1alpha1.ReviewedCount
-	// Later are due after a week or never, and Preview are decided by a policy in Preview mode, so that nothing is deleted.
 	Later   int64 `json:"later"`
 	Preview int64 `json:"preview"`
-	// Going are being deleted.
-	Going int64 `json:"going"`
+	Going   int64 `json:"going"`
 }
 
 // add adds an object.
 func (c *count) add(r *row, now time.Time) {
-	in := time.Duration(r.Due-now.Unix()) * time.Second
-	switch {
-	case r.State == string(v1alpha1.CandidateTerminating):
+	switch r.count(now) {
+	case countGoing:
 		c.Going++
-		return
-	case r.Preview:
+	case countPreview:
 		c.Preview++
-		return
-	case r.State == string(v1alpha1.CandidateHeld), r.Reason == string(policy.ReasonNotified):
+	case countHeld:
 		c.Held++
-		return
-	case r.Due == 0 || in > forecast.Week:
+	case countLater:
 		c.Later++
-		return
-	case r.Held: // It will be, within a week.
-		c.Held++
-		return
+	default:
+		forecast.AddDue((*gc.ReviewedCount)(&c.ReviewedCount), time.Duration(r.Due-now.Unix())*time.Second)
 	}
-	forecast.AddDue((*gc.ReviewedCount)(&c.ReviewedCount), in)
 }
 
 // chart shows when objects of each resource are due.
@@ -128,15 +182,17 @@ type chart struct {
 	Name string `json:"name"`
 	// Step is how many seconds a bar is for.
 	Step int64 `json:"step"`
-	// Bars are the numbers of objects by resource, one for each step.
+	// Bars are the numbers of objects by resource, one for each step. They go when they are due.
 	Bars map[string][]int64 `json:"bars"`
+	// Held are the numbers of objects that are due then, but will be held.
+	Held []int64 `json:"held,omitempty"`
 }
 
 func newCharts() []chart {
 	return []chart{
-		{"hour", int64((5 * time.Minute).Seconds()), map[string][]int64{}},
-		{"day", int64(time.Hour.Seconds()), map[string][]int64{}},
-		{"week", int64((12 * time.Hour).Seconds()), map[string][]int64{}},
+		{Name: "hour", Step: int64((5 * time.Minute).Seconds()), Bars: map[string][]int64{}},
+		{Name: "day", Step: int64(time.Hour.Seconds()), Bars: map[string][]int64{}},
+		{Name: "week", Step: int64((12 * time.Hour).Seconds()), Bars: map[string][]int64{}},
 	}
 }
 
@@ -150,10 +206,18 @@ func (c *chart) add(r *row, now time.Time) {
 	if in <= 0 || at >= bars[c.Name] {
 		return
 	}
-	if c.Bars[r.Resource] == nil {
-		c.Bars[r.Resource] = make([]int64, bars[c.Name])
+	switch when := r.count(now); {
+	case when == countHeld:
+		if c.Held == nil {
+			c.Held = make([]int64, bars[c.Name])
+		}
+		c.Held[at]++
+	case slices.Contains(dueCounts, when):
+		if c.Bars[r.Resource] == nil {
+			c.Bars[r.Resource] = make([]int64, bars[c.Name])
+		}
+		c.Bars[r.Resource][at]++
 	}
-	c.Bars[r.Resource][at]++
 }
 
 const (
@@ -161,6 +225,8 @@ const (
 	rowsMost = 200_000
 	// finishedMost is how many rows the table of finished objects has. A browser does not stay fluid with ten thousand.
 	finishedMost = 500
+	// namespacesMost is how many rows the table of namespaces has, for the same reason.
+	namespacesMost = 200
 )
 
 // complete sorts and counts.
@@ -176,53 +242,66 @@ func (s *snapshot) complete(namespace string, reading Reading, more int) {
 		reading.Notes = append(reading.Notes, fmt.Sprintf("The table of finished objects has only the %d largest of %d rows: choose a namespace.",
 			finishedMost, n))
 	}
-	counts, states, policies := map[string]*count{}, map[string]bool{}, map[string]bool{}
+	states, policies := map[string]bool{}, map[string]bool{}
 	charts := newCharts()
 	for _, r := range s.rows {
-		c := counts[r.Resource]
-		if c == nil {
-			c = &count{Resource: r.Resource}
-			counts[r.Resource] = c
-		}
-		c.add(r, s.began)
 		states[r.State], policies[r.Policy] = true, true
-		if r.Preview || r.Held || r.State == string(v1alpha1.CandidateTerminating) {
-			continue
-		}
 		for i := range charts {
 			charts[i].add(r, s.began)
 		}
 	}
 	delete(policies, "")
 	s.overview = overview{
-		Version: s.began.UnixMilli(), Time: s.began, Namespace: namespace, Total: len(s.rows), Reading: reading, Charts: charts,
-		States: sorted(states), Policies: sorted(policies),
-		Again: int(s.pause().Seconds()), Counts: []*count{},
+		Version: s.began.UnixMilli(), Time: s.began, Namespace: namespace, Total: len(s.rows), Charts: charts,
+		States: sorted(states), Policies: sorted(policies), Again: int(s.pause().Seconds()), Stuck: s.stuck(),
+		Counts: s.counts(func(r *row) count { return count{Resource: r.Resource} }),
 	}
-	for _, resource := range sorted(counts) {
-		s.overview.Counts = append(s.overview.Counts, counts[resource])
+	if namespace == "" {
+		all := s.counts(func(r *row) count { return count{Namespace: r.Namespace} })
+		slices.SortStableFunc(all, func(a, b *count) int { return cmp.Compare(b.Week+b.Held, a.Week+a.Held) })
+		if len(all) > namespacesMost {
+			reading.Notes = append(reading.Notes, fmt.Sprintf("The table of namespaces has only %d of %d: those with the most objects due or held.",
+				namespacesMost, len(all)))
+		}
+		s.overview.Namespaces = all[:min(len(all), namespacesMost)]
 	}
+	s.overview.Reading = reading
+}
+
+// counts counts the objects of each kind that of returns.
+func (s *snapshot) counts(of func(*row) count) []*count {
+	found := map[count]*count{}
+	for _, r := range s.rows {
+		kind := of(r)
+		if found[kind] == nil {
+			found[kind] = &kind
+		}
+		found[kind].add(r, s.began)
+	}
+	out := slices.AppendSeq([]*count{}, maps.Values(found)) // never nil, which JSON would show as null
+	slices.SortFunc(out, func(a, b *count) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return out
+}
+
+// stuck counts what waits for a person.
+func (s *snapshot) stuck() []stuck {
+	counts := map[string]int64{}
+	for _, r := range s.rows {
+		if r.State == string(v1alpha1.CandidateHeld) && !r.Preview && stuckReasons.Has(policy.Reason(r.Reason)) {
+			counts[r.Reason]++
+		}
+	}
+	var out []stuck
+	for _, reason := range sorted(counts) {
+		out = append(out, stuck{reason, counts[reason]})
+	}
+	slices.SortStableFunc(out, func(a, b stuck) int { return cmp.Compare(b.Objects, a.Objects) })
+	return out
 }
 
 // sorted returns the keys of a map; never nil, which JSON would show as null.
 func sorted[V any](of map[string]V) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(of))...)
-}
-
-// filter selects rows. What is empty selects all.
-type filter struct{ State, Resource, Policy, Search string }
-
-func (s *snapshot) filter(f filter) []*row {
-	if f == (filter{}) {
-		return s.rows
-	}
-	search := strings.ToLower(strings.TrimSpace(f.Search))
-	out := []*row{}
-	for _, r := range s.rows {
-		if (f.State == "" || r.State == f.State) && (f.Resource == "" || r.Resource == f.Resource) && (f.Policy == "" || r.Policy == f.Policy) &&
-			(search == "" || strings.Contains(strings.ToLower(r.Namespace+"/"+r.Name), search)) {
-			out = append(out, r)
-		}
-	}
-	return out
 }

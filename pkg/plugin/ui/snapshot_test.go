@@ -5,6 +5,8 @@ package ui
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -128,25 +131,149 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestFilter: an answer has the rows that the page asks for, in the order that it asks for.
 func TestFilter(t *testing.T) {
-	s := snapshotOf(t, candidate("alpha", v1alpha1.CandidateDue, 0), candidate("beta", v1alpha1.CandidateHeld, 0), candidate("gamma", v1alpha1.CandidateDue, 0, pod))
+	suspended := func(c *v1alpha1.CleanupCandidate) { c.Status.Reason = "Refused" }
+	source := &fakeSource{candidates: []*v1alpha1.CleanupCandidate{
+		candidate("alpha", v1alpha1.CandidateDue, 0), candidate("beta", v1alpha1.CandidateHeld, 0, suspended),
+		candidate("gamma", v1alpha1.CandidateDue, 0, pod), candidate("delta", v1alpha1.CandidateWaiting, 30*time.Minute),
+		candidate("eta", v1alpha1.CandidateWaiting, 20*time.Hour, pod), candidate("zeta", v1alpha1.CandidateKept, 0),
+		candidate("tried", v1alpha1.CandidateWaiting, 40*time.Minute, preview), candidate("going", v1alpha1.CandidateTerminating, -time.Hour),
+	}}
+	a := &api{source: source, snapshots: newSnapshots(source, func() time.Time { return now })}
+	later := func(in time.Duration) int64 { return now.Add(in).Unix() }
 	for name, c := range map[string]struct {
-		filter
-		want []string
+		query string
+		want  []string
 	}{
-		"nothing":       {filter{}, []string{"alpha", "gamma", "beta"}},
-		"a state":       {filter{State: "Held"}, []string{"beta"}},
-		"a resource":    {filter{Resource: "pods"}, []string{"gamma"}},
-		"a policy":      {filter{Policy: "ccup/p"}, []string{"gamma"}},
-		"a name":        {filter{Search: " ALPH "}, []string{"alpha"}},
-		"a namespace":   {filter{Search: "team-a/b"}, []string{"beta"}},
-		"two of them":   {filter{State: "Due", Search: "a"}, []string{"alpha", "gamma"}},
-		"none of them":  {filter{State: "Due", Search: "beta"}, []string{}},
-		"another state": {filter{State: "x"}, []string{}},
+		"nothing":       {"", []string{"going", "alpha", "gamma", "delta", "tried", "eta", "beta", "zeta"}},
+		"a state":       {"state=Held", []string{"beta"}},
+		"a resource":    {"resource=pods", []string{"gamma", "eta"}},
+		"a policy":      {"policy=ccup/p", []string{"gamma", "eta"}},
+		"a name":        {"search=+ALPH+", []string{"alpha"}},
+		"a namespace":   {"search=team-a/b", []string{"beta"}},
+		"a reason":      {"reason=Refused", []string{"beta"}},
+		"in one":        {"in=team-b", []string{}},
+		"two of them":   {"state=Due&search=al", []string{"alpha"}},
+		"none of them":  {"state=Due&search=beta", []string{}},
+		"another state": {"state=x", []string{}},
+
+		"due now":         {"when=now", []string{"alpha", "gamma"}},
+		"within an hour":  {"when=hour", []string{"alpha", "gamma", "delta"}},
+		"within a day":    {"when=day", []string{"alpha", "gamma", "delta", "eta"}},
+		"held":            {"when=held", []string{"beta"}},
+		"later or never":  {"when=later", []string{"zeta"}},
+		"in Preview":      {"when=preview", []string{"tried"}},
+		"being deleted":   {"when=going", []string{"going"}},
+		"another time":    {"when=x", []string{}},
+		"a bar":           {fmt.Sprintf("from=%d&until=%d", now.Unix(), later(time.Hour)), []string{"delta"}},
+		"before its end":  {fmt.Sprintf("from=%d&until=%d", now.Unix(), later(30*time.Minute)), []string{"delta"}},
+		"after its begin": {fmt.Sprintf("from=%d&until=%d", later(30*time.Minute), later(time.Hour)), []string{}},
+
+		"by name":           {"when=day&sort=object", []string{"alpha", "delta", "eta", "gamma"}},
+		"backwards":         {"when=day&sort=-object", []string{"gamma", "eta", "delta", "alpha"}},
+		"by state":          {"when=hour&sort=-state", []string{"delta", "alpha", "gamma"}},
+		"by policy":         {"when=day&sort=policy", []string{"gamma", "eta", "alpha", "delta"}},
+		"by reason":         {"sort=-reason&resource=jobs.batch&search=ta", []string{"beta", "delta", "zeta"}},
+		"the last to go":    {"when=day&sort=-due", []string{"eta", "delta", "alpha", "gamma"}},
+		"an unknown column": {"when=now&sort=x", []string{"alpha", "gamma"}},
 	} {
-		if got := names(s.filter(c.filter)); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // The second time from memory.
+				got, err := a.candidates(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?limit=100&"+c.query, nil))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.want, names(got.(page).Rows)); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestNumbersLead: behind each number of the overview are as many candidates, and behind each bar of the charts.
+func TestNumbersLead(t *testing.T) {
+	held := func(c *v1alpha1.CleanupCandidate) { c.Status.Reason = string(policy.ReasonNotified) }
+	var all []*v1alpha1.CleanupCandidate
+	for i := range 40 {
+		in := time.Duration(i*i) * 8 * time.Minute
+		for _, c := range []*v1alpha1.CleanupCandidate{
+			candidate("a", v1alpha1.CandidateWaiting, in+1), candidate("b", v1alpha1.CandidateWaiting, in+1, held, pod),
+			candidate("c", v1alpha1.CandidateWaiting, in+1, preview), candidate("d", v1alpha1.CandidateDue, -in, pod),
+		} {
+			c.Namespace = fmt.Sprint("team-", i%3)
+			all = append(all, c)
 		}
+	}
+	s := snapshotOf(t, all...)
+	expect := func(what string, want int64, f filter) {
+		t.Helper()
+		if got := len(s.filter(f)); int64(got) != want {
+			t.Errorf("%s: %d candidates, want %d", what, got, want)
+		}
+	}
+	for _, c := range append(slices.Clone(s.overview.Counts), s.overview.Namespaces...) {
+		for when, want := range map[string]int64{
+			countNow: c.Now, countHour: c.Hour, countDay: c.Day, countWeek: c.Week, countHeld: c.Held, countLater: c.Later, countPreview: c.Preview,
+			countGoing: c.Going,
+		} {
+			expect(c.Resource+c.Namespace+" "+when, want, filter{Resource: c.Resource, In: c.Namespace, When: when})
+		}
+	}
+	for _, c := range s.overview.Charts {
+		if len(c.Held) == 0 || len(c.Bars["jobs.batch"]) == 0 {
+			t.Errorf("the chart of the %s is empty", c.Name)
+		}
+		for i, n := range c.Held {
+			from := int(now.Unix()) + i*int(c.Step)
+			expect(fmt.Sprint("held ", i), n, filter{When: countHeld, From: from, Until: from + int(c.Step)})
+			for resource, bars := range c.Bars {
+				expect(fmt.Sprint(resource, i), bars[i], filter{Resource: resource, From: from, Until: from + int(c.Step)})
+			}
+		}
+	}
+}
+
+// TestNamespaces: if all namespaces are read, those with the most objects due or held come first, and what is left out is said.
+func TestNamespaces(t *testing.T) {
+	var all []*v1alpha1.CleanupCandidate
+	for i := range namespacesMost + 5 {
+		for range 1 + i%2 {
+			c := candidate("a", v1alpha1.CandidateDue, 0)
+			c.Namespace = fmt.Sprintf("team-%03d", i)
+			all = append(all, c)
+		}
+	}
+	s := snapshotOf(t, all...)
+	got := s.overview.Namespaces
+	if len(got) != namespacesMost || got[0].Namespace != "team-001" || got[0].Now != 2 || got[len(got)-1].Now != 1 {
+		t.Errorf("%d namespaces, %+v", len(got), got[0])
+	}
+	if notes := s.overview.Notes; !strings.Contains(notes[len(notes)-1], "only 200 of 205") {
+		t.Errorf("notes %q", notes)
+	}
+	if counts := snapshotOf(t).overview.Counts; counts == nil { // JSON would show it as null.
+		t.Error("a cluster without candidates has no list of counts")
+	}
+	one, err := newSnapshots(&fakeSource{candidates: all}, func() time.Time { return now }).get(t.Context(), "team-a", anyAge)
+	if err != nil || one.overview.Namespaces != nil {
+		t.Errorf("one namespace: %v, %v", one.overview.Namespaces, err)
+	}
+}
+
+// TestStuck: what is held until somebody acts is counted by reason, and what time or an approval ends is not.
+func TestStuck(t *testing.T) {
+	because := func(r policy.Reason) func(*v1alpha1.CleanupCandidate) {
+		return func(c *v1alpha1.CleanupCandidate) { c.Status.Reason = string(r) }
+	}
+	s := snapshotOf(t,
+		candidate("a", v1alpha1.CandidateHeld, 0, because(policy.ReasonInvalidAnnotation)), candidate("b", v1alpha1.CandidateHeld, 0, because(policy.ReasonRefused)),
+		candidate("c", v1alpha1.CandidateHeld, 0, because(policy.ReasonRefused)), candidate("d", v1alpha1.CandidateHeld, 0, because(policy.ReasonHeld)),
+		candidate("e", v1alpha1.CandidateHeld, 0, because(policy.ReasonRetrying)), candidate("f", v1alpha1.CandidateHeld, 0, because(policy.ReasonRefused), preview),
+	)
+	if diff := cmp.Diff([]stuck{{"Refused", 2}, {"InvalidAnnotation", 1}}, s.overview.Stuck); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

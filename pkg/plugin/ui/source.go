@@ -17,21 +17,26 @@ import (
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
-// Source answers with the permissions of the caller. Only Approve changes anything.
+// Source answers with the permissions of the caller. Only Approve, Keep and Release change anything.
 type Source interface {
 	// Place says where the answers come from.
 	Place(ctx context.Context) (Place, error)
 	// Read calls add for each candidate of a namespace, or with "" of all. held says that it will be held when it is due.
 	Read(ctx context.Context, namespace string, add func(c *v1alpha1.CleanupCandidate, held bool)) (Reading, error)
 	// Explain says in words what happens to an object.
-	Explain(ctx context.Context, object local.Object) (explain.Words, error)
+	Explain(ctx context.Context, object local.Object) (Explanation, error)
+	// Keep keeps an object for a duration such as "7d", or with "forever" without end, as kubectl winnow keep does.
+	Keep(ctx context.Context, object local.Object, duration string) error
+	// Release undoes Keep.
+	Release(ctx context.Context, object local.Object) error
 	// Policies returns the policies of a namespace, or with "" of all, and the cluster policies. The notes say what is missing.
 	Policies(ctx context.Context, namespace string) (all []Policy, notes []string, err error)
 	// Approve approves these holds of a policy. Without a namespace, it is a cluster policy.
 	Approve(ctx context.Context, policy types.NamespacedName, ids []string) error
 	// Records returns what Winnow deleted since a time in a namespace, or with "" in all, the newest first.
 	Records(ctx context.Context, namespace string, since time.Time) (History, error)
-	// Preview says what a CleanupPolicy, as YAML, would delete. One without a namespace counts as one of the given namespace.
+	// Preview says what a policy, as YAML, would delete, or what a ResourceLifecycle would change. A CleanupPolicy without a namespace counts
+	// as one of the given namespace.
 	Preview(ctx context.Context, namespace, text string) (Preview, error)
 }
 
@@ -49,6 +54,15 @@ type Place struct {
 	// Drafts says that policies of files count too, so that this process decides.
 	Drafts  bool   `json:"drafts"`
 	Version string `json:"version"`
+}
+
+// Explanation says what happens to an object, and what the caller may do about it.
+type Explanation struct {
+	explain.Words
+	// MayKeep says that the caller may keep and release the object.
+	MayKeep bool `json:"mayKeep,omitempty"`
+	// Kept are the annotations that Release would remove.
+	Kept map[string]string `json:"kept,omitempty"`
 }
 
 // Reading is what is known besides candidates.
@@ -122,6 +136,7 @@ type Record struct {
 
 // Preview is what a policy would delete, or what is wrong with it.
 type Preview struct {
+	Kind      string                        `json:"kind,omitempty"`
 	Namespace string                        `json:"namespace,omitempty"`
 	Name      string                        `json:"name,omitempty"`
 	Review    *v1alpha1.CleanupReviewStatus `json:"review,omitempty"`
@@ -129,8 +144,9 @@ type Preview struct {
 	Errors    []FieldError                  `json:"errors,omitempty"`
 }
 
-// FieldError says what is wrong with a field. Field is empty if the whole text is meant.
+// FieldError says what is wrong with a field. Field is empty if the whole text is meant, and Line is 0 if it is not known.
 type FieldError struct {
 	Field   string `json:"field,omitempty"`
+	Line    int    `json:"line,omitempty"`
 	Message string `json:"message"`
 }
