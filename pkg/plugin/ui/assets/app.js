@@ -3,15 +3,22 @@
 
 import { $, h, number, set } from "./dom.js";
 import { aborted, get } from "./api.js";
+import { link, read } from "./address.js";
+import * as approval from "./approval.js";
+import * as attention from "./attention.js";
 import * as overview from "./overview.js";
 import * as candidates from "./candidates.js";
 import * as policies from "./policies.js";
 import * as history from "./history.js";
 import * as editor from "./editor.js";
 
+// Sections may have enter, which is called when a person opens them; choose, which takes over what an address says; and chosen, which
+// returns what it should say.
 const views = { overview, candidates, policies, history, editor };
+let current = "overview";
 let place;
 let namespace = "";
+let shown; // the namespace of what the page shows
 let again = 30; // seconds until the page reads again
 let readAt = 0;
 let reading; // the AbortController of what is under way
@@ -19,6 +26,7 @@ let reading; // the AbortController of what is under way
 function fail(error) {
   set($("failure"), error ? error.message : "");
   $("failure").hidden = !error;
+  $("main").classList.toggle("unread", Boolean(error) && shown !== namespace); // What is there is of another namespace.
 }
 
 function showNotes(notes) {
@@ -44,6 +52,7 @@ async function refresh(age) {
     ]);
     again = all.again;
     show(all, own);
+    shown = namespace;
     fail();
   } catch (error) {
     if (aborted(error)) return;
@@ -62,27 +71,46 @@ function show(all, own) {
   overview.show(all);
   candidates.show(all, namespace);
   policies.show(own);
+  attention.show(all, own);
   set($("count-candidates"), number(all.total));
   set($("count-policies"), own.waiting ? `${number(own.waiting)} waiting` : number(own.total));
   $("count-policies").classList.toggle("attention", own.waiting > 0);
   set($("updated"), `Read at ${new Date(all.time).toLocaleTimeString()}`);
 }
 
-// route shows the section that the address names.
+// remember writes what a person has chosen into the address.
+function remember() {
+  if (place) window.history.replaceState(null, "", link(current, { namespace, ...views[current].chosen?.() }));
+}
+
+function choose(name) {
+  if (name === namespace) return;
+  namespace = name;
+  $("namespace").value = name;
+  refresh(again);
+}
+
+// route shows the section that the address names, as the address says.
 function route(moveFocus) {
-  const name = location.hash.slice(1);
-  if (location.hash && !(name in views)) return;
-  const current = name || "overview";
+  const { section, chosen } = read();
+  if (section && !Object.hasOwn(views, section)) return;
+  current = section || "overview";
   for (const other of Object.keys(views)) {
     $(other).hidden = other !== current;
-    const link = document.querySelector(`nav a[href="#${other}"]`);
-    if (other === current) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    const tab = document.querySelector(`nav a[href="#${other}"]`);
+    if (other === current) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
   }
   const title = $(`${current}-title`);
   document.title = `${title.textContent} – Winnow`;
+  if (chosen && place) {
+    if (chosen.has("namespace")) choose(chosen.get("namespace"));
+    views[current].choose?.(chosen, namespace);
+  }
   views[current].enter?.();
+  remember();
   if (moveFocus) {
+    set($("done"), "");
     scrollTo(0, 0);
     title.focus({ preventScroll: true });
   }
@@ -91,14 +119,18 @@ function route(moveFocus) {
 // tick reads again once the page is old, unless nobody looks at it or a dialog is open.
 function tick() {
   const old = Date.now() - readAt > again * 1000;
-  if (old && !reading && !document.hidden && !$("approve").open) refresh(again);
+  if (old && !reading && !document.hidden && !document.querySelector("dialog[open]")) refresh(again);
 }
 
 async function start() {
-  policies.prepare({ refresh: () => refresh(0), edit: (text) => { editor.load(text); location.hash = "#editor"; } });
-  candidates.prepare();
-  overview.prepare();
-  history.prepare();
+  const edit = (text) => { editor.load(text); location.hash = "#editor"; };
+  const afresh = () => refresh(0);
+  approval.prepare({ refresh: afresh, namespace: () => namespace });
+  policies.prepare({ edit });
+  candidates.prepare({ refresh: afresh, remember });
+  overview.prepare({ remember });
+  history.prepare({ remember });
+  route(false);
   try {
     place = await get("place", {});
   } catch (error) {
@@ -106,21 +138,23 @@ async function start() {
     fail(error);
     return;
   }
-  namespace = place.namespace;
+  const { chosen } = read();
+  namespace = chosen?.get("namespace") ?? place.namespace;
   set($("context"), place.context || "(none)");
   $("namespace").value = namespace;
   set($("namespaces"), (place.namespaces ?? []).map((name) => h("option", { value: name })));
   editor.prepare(() => namespace || place.default);
   $("namespace").addEventListener("change", () => {
-    namespace = $("namespace").value.trim();
-    refresh(again);
+    choose($("namespace").value.trim());
+    remember();
   });
-  $("refresh").addEventListener("click", () => refresh(0));
+  $("refresh").addEventListener("click", afresh);
   document.addEventListener("visibilitychange", tick);
   setInterval(tick, 1000);
+  if (chosen) views[current].choose?.(chosen, namespace);
+  remember();
   await refresh(again);
 }
 
 addEventListener("hashchange", () => route(true));
-route(false);
 start();

@@ -3,36 +3,71 @@
 
 import { $, badge, h, instant, number, plural, set, when } from "./dom.js";
 import { aborted, get } from "./api.js";
+import * as explanation from "./explanation.js";
+import { showOrder } from "./table.js";
 
-// The table has elements only for the rows that one sees, and reads them page by page, so that their number does not matter.
-const ROW = 46, PAGE = 100, BEYOND = 8, PAGES_MOST = 30;
+// The table has elements only for the rows that one sees, and reads them page by page, so that their number does not matter. All rows are
+// equally high; the style sheet has the same numbers.
+const PAGE = 100, BEYOND = 8, PAGES_MOST = 30;
+const narrow = matchMedia("(max-width: 640px)");
+const row = () => (narrow.matches ? 124 : 46);
 
 let namespace = "";
 let version = 0;
 let total = 0;
 let active = 0; // the row that Tab leads to
-let chosen; // the row that is explained
+let picked; // the row that is explained
 let loading = new AbortController();
-let explaining;
+let page; // what the table needs of the page
+let typing; // the timer of what a person types
+let sort = ""; // the column, with "-" before it for the opposite order
+let more = {}; // what numbers of the page select, and no control has: a reason, or a time
 const pages = new Map(); // by number; null while it is read
 const drawn = new Map(); // elements by index
 
-const kinds = { Due: "warn", Held: "attention", Terminating: "warn", Waiting: "info", Notified: "info", Kept: "plain" };
+const controls = ["search", "state", "resource", "policy", "when"];
 
-const filter = () => ({
-  namespace, search: $("search").value, state: $("state").value, resource: $("resource").value, policy: $("policy").value,
+export const chosen = () => ({
+  ...Object.fromEntries(controls.map((id) => [id, $(id).value.trim()])), ...more, sort,
+  object: picked && [picked.resource, picked.namespace, picked.name].join("/"),
 });
 
-const key = (row) => `${row.namespace}/${row.resource}/${row.name}`;
+// choose takes over what an address says.
+export function choose(address, of) {
+  namespace = of;
+  for (const id of controls) pick(id, address.get(id) ?? "");
+  more = {};
+  for (const name of ["reason", "from", "until"]) if (address.get(name)) more[name] = address.get(name);
+  sort = address.get("sort") ?? "";
+  const [resource, where, name] = (address.get("object") ?? "").split("/");
+  picked = name ? { resource, namespace: where, name } : undefined;
+  if (picked) explanation.explain(picked);
+  else explanation.describe();
+  restart();
+}
 
-export function prepare() {
-  let typing;
+// pick sets a control, also to what is not among its options.
+function pick(id, value) {
+  if ($(id).options && ![...$(id).options].some((o) => o.value === value)) $(id).append(h("option", { value }, value));
+  $(id).value = value;
+}
+
+const filter = () => {
+  const { object, ...all } = chosen();
+  return { namespace, ...all };
+};
+
+const key = (r) => `${r.namespace}/${r.resource}/${r.name}`;
+
+export function prepare(given) {
+  page = given;
   $("search").addEventListener("input", () => {
     clearTimeout(typing);
     busy(true);
-    typing = setTimeout(restart, 200);
+    typing = setTimeout(change, 200);
   });
-  for (const id of ["state", "resource", "policy"]) $(id).addEventListener("change", restart);
+  for (const id of controls.slice(1)) $(id).addEventListener("change", change);
+  for (const button of $("table").querySelectorAll("button.sort")) button.addEventListener("click", () => sortBy(button.dataset.column));
   let frame;
   $("viewport").addEventListener("scroll", () => {
     frame ??= requestAnimationFrame(() => { frame = undefined; render(); });
@@ -40,7 +75,34 @@ export function prepare() {
   $("rows").addEventListener("keydown", move);
   $("explanation").addEventListener("keydown", (event) => { if (event.key === "Escape") focusRow(); });
   new ResizeObserver(render).observe($("viewport"));
-  describe();
+  narrow.addEventListener("change", () => render(true));
+  explanation.prepare(page);
+  showChosen();
+}
+
+// change begins again after a person has chosen something else.
+function change() {
+  clearTimeout(typing);
+  page.remember();
+  restart();
+}
+
+function sortBy(column) {
+  sort = sort === column ? `-${column}` : column;
+  change();
+}
+
+// showChosen shows what no control has, each with a button that ends it.
+function showChosen() {
+  for (const heading of $("table").tHead.rows[0].cells) {
+    const { column } = heading.querySelector("button").dataset;
+    showOrder(heading, (sort || "due").replace("-", "") === column && (sort.startsWith("-") ? "descending" : "ascending"));
+  }
+  const end = (text, ...names) => h("button", { type: "button", click: () => { for (const name of names) delete more[name]; change(); } },
+    `${text} ✕`, h("span", { class: "hidden" }, "Show all"));
+  const local = (seconds) => new Date(seconds * 1000).toLocaleString();
+  set($("chosen"), more.reason && end(`Reason: ${more.reason}`, "reason"),
+    more.until && end(`Due after ${local(more.from ?? 0)} and until ${local(more.until)}`, "from", "until"));
 }
 
 export function enter() { render(); }
@@ -52,8 +114,10 @@ export function show(all, of) {
   options("policy", "All policies", all.policies);
   if (of !== namespace) {
     namespace = of;
-    chosen = undefined;
-    describe();
+    if (picked && of && picked.namespace !== of) {
+      picked = undefined;
+      explanation.describe();
+    }
     restart();
   } else if (version !== all.version) load();
 }
@@ -69,6 +133,7 @@ function options(id, every, values) {
 function restart() {
   $("viewport").scrollTop = 0;
   active = 0;
+  showChosen();
   load();
 }
 
@@ -83,8 +148,8 @@ function load() {
 
 const busy = (yes) => $("table").setAttribute("aria-busy", yes);
 
-const first = () => Math.max(0, Math.floor($("viewport").scrollTop / ROW) - BEYOND);
-const last = () => Math.min(total, Math.ceil(($("viewport").scrollTop + $("viewport").clientHeight) / ROW) + BEYOND);
+const first = () => Math.max(0, Math.floor($("viewport").scrollTop / row()) - BEYOND);
+const last = () => Math.min(total, Math.ceil(($("viewport").scrollTop + $("viewport").clientHeight) / row()) + BEYOND);
 
 async function fetchPage(n) {
   if (pages.has(n)) return;
@@ -116,7 +181,15 @@ function resize(n) {
   total = n;
   active = Math.min(active, Math.max(0, total - 1));
   $("table").setAttribute("aria-rowcount", total + 1);
-  set($("found"), total === 0 ? "No candidates match." : `${plural(total, "candidate")}, the next to go first`);
+  set($("found"), total === 0 ? none() : plural(total, "candidate") + (sort ? "" : ", the next to go first"));
+}
+
+// none says what to do if there is nothing to show.
+function none() {
+  const { object, sort: _, ...all } = chosen();
+  return Object.values(all).some(Boolean)
+    ? ["No candidates match. ", h("a", { href: "#candidates?" }, "Show all")]
+    : ["No policy decides for any object here. ", h("a", { href: "#editor" }, "Write a policy")];
 }
 
 const above = h("tr", { class: "space", "aria-hidden": "true" }, h("td", { colspan: 5 }));
@@ -133,8 +206,8 @@ function render(anew) {
       drawn.delete(i);
     }
   }
-  above.firstChild.style.height = `${from * ROW}px`;
-  below.firstChild.style.height = `${Math.max(0, total - to) * ROW}px`;
+  above.firstChild.style.height = `${from * row()}px`;
+  below.firstChild.style.height = `${Math.max(0, total - to) * row()}px`;
   if (!above.isConnected) $("rows").append(above, below);
   let next = above.nextSibling;
   for (let i = from; i < to; i++) {
@@ -143,35 +216,35 @@ function render(anew) {
       next = present.nextSibling;
       continue;
     }
-    const page = pages.get(Math.floor(i / PAGE));
-    const element = rowOf(i, page?.[i % PAGE]);
+    const read = pages.get(Math.floor(i / PAGE));
+    const element = rowOf(i, read?.[i % PAGE]);
     drawn.set(i, element);
     $("rows").insertBefore(element, next);
-    if (!page) fetchPage(Math.floor(i / PAGE));
+    if (!read) fetchPage(Math.floor(i / PAGE));
   }
   if (focused !== undefined) drawn.get(focused)?.querySelector("button").focus({ preventScroll: true });
 }
 
-function rowOf(i, row) {
-  const attributes = { "aria-rowindex": i + 2, class: chosen && row && key(row) === key(chosen) ? "chosen" : "", "data-index": i };
+function rowOf(i, r) {
+  const attributes = { "aria-rowindex": i + 2, class: picked && r && key(r) === key(picked) ? "chosen" : "", "data-index": i };
   const button = (name, more) =>
-    h("button", { type: "button", class: "link", tabindex: i === active ? 0 : -1, click: () => row && explain(i, row), ...more }, name);
-  if (!row) {
+    h("button", { type: "button", class: "link", tabindex: i === active ? 0 : -1, click: () => r && explain(i, r), ...more }, name);
+  if (!r) {
     return h("tr", attributes, h("td", {}, button("…", { "aria-label": "Not read yet" })), Array.from({ length: 4 }, () => h("td")));
   }
   return h("tr", attributes,
     h("td", { class: "c-object" },
-      button(row.name, { title: `Explain ${row.resource}/${row.name}`, "aria-current": attributes.class ? "true" : null }),
-      h("small", {}, `${row.resource} in ${row.namespace}`)),
-    h("td", { class: "c-state" }, badge(row.state, kinds[row.state]), row.preview && " Preview"),
-    h("td", { class: "c-due", title: row.due ? instant(row.due) : null }, when(row.due)),
-    h("td", { class: "c-policy" }, row.policy ?? "–", row.rule && h("small", {}, `rule ${row.rule}`)),
-    h("td", { class: "c-reason" }, row.reason));
+      button(r.name, { title: `Explain ${r.resource}/${r.name}`, "aria-current": attributes.class ? "true" : null }),
+      h("small", {}, `${r.resource} in ${r.namespace}`)),
+    h("td", { class: "c-state" }, badge(r.state, explanation.kinds[r.state]), r.preview && " Preview"),
+    h("td", { class: "c-due", title: r.due ? instant(r.due) : null }, when(r.due)),
+    h("td", { class: "c-policy" }, r.policy ?? "–", r.rule && h("small", {}, `rule ${r.rule}`)),
+    h("td", { class: "c-reason" }, r.reason));
 }
 
 // move moves through the table with the keyboard.
 function move(event) {
-  const rows = Math.max(1, Math.floor($("viewport").clientHeight / ROW) - 2);
+  const rows = Math.max(1, Math.floor($("viewport").clientHeight / row()) - 2);
   const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: rows, PageUp: -rows, Home: -total, End: total };
   if (!(event.key in steps) || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
@@ -187,43 +260,19 @@ function activate(i) {
 
 // focusRow scrolls to the active row, and focuses it.
 function focusRow() {
-  const viewport = $("viewport"), head = ROW, y = active * ROW;
+  const viewport = $("viewport"), high = row(), head = 46, y = active * high;
   if (y < viewport.scrollTop) viewport.scrollTop = y;
-  else if (y + head + ROW > viewport.scrollTop + viewport.clientHeight) viewport.scrollTop = y + head + ROW - viewport.clientHeight;
+  else if (y + head + high > viewport.scrollTop + viewport.clientHeight) viewport.scrollTop = y + head + high - viewport.clientHeight;
   render();
   drawn.get(active)?.querySelector("button").focus({ preventScroll: true });
 }
 
-// explain shows why a row that one sees is kept or deleted, also while the table is read again.
-async function explain(i, row) {
+// explain explains a row that one sees, also while the table is read again.
+async function explain(i, r) {
   activate(i);
-  chosen = row;
+  picked = r;
+  page.remember();
   render(true);
-  explaining?.abort();
-  const { signal } = (explaining = new AbortController());
-  $("explanation").setAttribute("aria-busy", "true");
-  try {
-    describe(await get("explanation", { namespace: row.namespace, resource: row.resource, name: row.name }, signal));
-  } catch (error) {
-    if (!aborted(error)) set($("explanation"), h("h3", {}, row.name), h("p", { class: "failure" }, error.message));
-  } finally {
-    if (!signal.aborted) $("explanation").setAttribute("aria-busy", "false");
-  }
-}
-
-// describe shows an explanation, or how to get one.
-function describe(e) {
-  if (!e) {
-    set($("explanation"), h("h3", {}, "Why"),
-      h("p", { class: "empty" }, "Choose an object to see when it is deleted, by what, and what would keep it."));
-    return;
-  }
-  set($("explanation"),
-    h("h3", {}, e.title),
-    e.state && h("p", {}, badge(e.state, kinds[e.state]), " ", h("span", { class: "reason" }, e.reason)),
-    e.message && h("p", { class: "message" }, e.message),
-    h("dl", { class: "facts" }, (e.facts ?? []).map((f) => [
-      h("dt", {}, f.name), h("dd", {}, f.text, (f.details ?? []).map((d) => h("p", {}, d))),
-    ])),
-    (e.lines ?? []).map((line) => h("p", {}, line)));
+  await explanation.explain(r);
+  if (narrow.matches) $("explanation").scrollIntoView({ block: "start" }); // It stands below the table.
 }

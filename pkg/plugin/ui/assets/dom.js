@@ -37,21 +37,16 @@ function fill(element, attributes, children) {
 
 const texts = (children) => children.flat(Infinity).filter((c) => c != null && c !== false).map((c) => (c instanceof Node ? c : safe(c)));
 
-// set replaces what an element contains.
+// set replaces what an element contains. If a link or a button in it has the focus, the one in its place gets it.
 export function set(element, ...children) {
+  const before = focusable(element).indexOf(document.activeElement);
   element.replaceChildren(...texts(children));
+  if (before >= 0) focusable(element)[before]?.focus({ preventScroll: true });
 }
+
+const focusable = (element) => [...element.querySelectorAll("a, button, summary")];
 
 export const $ = (id) => document.getElementById(id);
-
-// table makes a table with a name. Columns whose name begins with "#" have numbers. The first cell of each row is its heading.
-export function table(name, columns, rows) {
-  const numeric = columns.map((c) => c.startsWith("#"));
-  const cell = (value, i) => h(i === 0 ? "th" : "td", { class: numeric[i] && "number", scope: i === 0 && "row" }, value);
-  return h("table", { "aria-label": name },
-    h("thead", {}, h("tr", {}, columns.map((c, i) => h("th", { scope: "col", class: numeric[i] && "number" }, c.replace("#", ""))))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))));
-}
 
 const numbers = new Intl.NumberFormat("en");
 export const number = (n) => numbers.format(n);
@@ -84,6 +79,9 @@ export function when(seconds) {
   const left = seconds - Date.now() / 1000;
   return left > 0 ? "in " + span(Math.max(left, 1)) : span(-left) + " ago";
 }
+
+// time is an element with a time in seconds since 1970.
+export const time = (seconds) => (seconds ? h("time", { datetime: instant(seconds), title: instant(seconds) }, when(seconds)) : "–");
 
 export const instant = (seconds) => new Date(seconds * 1000).toISOString().replace(".000", "");
 

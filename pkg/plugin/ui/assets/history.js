@@ -1,20 +1,36 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import { $, h, plural, set, table, when } from "./dom.js";
+import { $, h, plural, set, time } from "./dom.js";
 import { aborted, get } from "./api.js";
+import { sortable, table } from "./table.js";
 
-let namespace = "";
+const DAY = "86400";
+
+let namespace; // undefined until the page knows it
 let stale = true; // The records are read when somebody looks at them.
 let reading;
 let records = [];
+let page;
 
-export function prepare() {
-  $("history-search").addEventListener("input", render);
-  $("history-within").addEventListener("change", load);
+export function prepare(given) {
+  page = given;
+  $("history-search").addEventListener("input", () => { render(); page.remember(); });
+  $("history-within").addEventListener("change", () => { load(); page.remember(); });
 }
 
-export function enter() { if (stale) load(); }
+export const chosen = () => ({ search: $("history-search").value.trim(), within: $("history-within").value === DAY ? "" : $("history-within").value });
+
+export function choose(address) {
+  const before = $("history-within").value;
+  $("history-search").value = address.get("search") ?? "";
+  $("history-within").value = address.get("within") ?? DAY;
+  if ($("history-within").selectedIndex < 0) $("history-within").value = DAY;
+  stale ||= $("history-within").value !== before;
+  render();
+}
+
+export function enter() { if (stale && namespace !== undefined) load(); }
 
 // show reads again what people look at.
 export function show(of) {
@@ -51,15 +67,16 @@ const contains = (r, text) => [`${r.resource}/${r.name}`, r.namespace, r.policy,
 function render() {
   const text = $("history-search").value.trim().toLowerCase();
   const found = records.filter((r) => contains(r, text));
-  const none = records.length === 0 ? "There are no records of deletions here in that time." : "No deleted objects match.";
-  set($("history-found"), found.length === 0 ? none : `${plural(found.length, "object")}, the last to go first`);
-  set($("history-table"), found.length > 0 && table("Deleted objects",
-    ["Object", "Namespace", "Deleted", "Decided by", "Reason", "Late", "Controller", "Deleted as", "Copy"], found.map(row)));
+  const none = records.length === 0
+    ? ["There are no records of deletions here in that time. Choose a longer time, or look at ", h("a", { href: "#candidates" }, "what will be deleted"), "."]
+    : "No deleted objects match.";
+  set($("history-found"), found.length === 0 ? none : plural(found.length, "object"));
+  set($("history-table"), found.length > 0 && sortable(table("Deleted objects",
+    ["Object", "Namespace", "Deleted", "Decided by", "Reason", "Late", "Controller", "Deleted as", "Copy"], found.map(row))));
 }
 
 const row = (r) => [
-  [`${r.resource}/${r.name}`, h("small", {}, ` ${r.uid}`)], r.namespace,
-  h("time", { datetime: r.time, title: r.time }, when(Date.parse(r.time) / 1000)),
+  [`${r.resource}/${r.name}`, h("small", {}, ` ${r.uid}`)], r.namespace, time(Date.parse(r.time) / 1000),
   r.policy + (r.rule ? `, rule ${r.rule}` : ""), r.reason + (r.answerLost ? " (the answer was lost)" : ""), r.late, r.owner, r.account || "Winnow",
   r.copied === "-" ? "-" : [`for ${r.copied}: `, h("code", {}, `kubectl winnow restore ${r.resource}/${r.name} -n ${r.namespace}`)],
 ];

@@ -1,24 +1,18 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import { $, badge, h, number, plural, set, table, when } from "./dom.js";
-import { post } from "./api.js";
+import { $, badge, h, number, plural, set, time } from "./dom.js";
+import { link } from "./address.js";
+import { ask, holdTable, mine, seconds, title } from "./approval.js";
 
 let actions;
-let asked; // the policy that the dialog is about
 
-const seconds = (time) => (time ? Date.parse(time) / 1000 : 0);
-const title = (p) => (p.cluster ? `ccup/${p.name}` : `cup/${p.name}`);
-const mine = (p) => (p.holds ?? []).filter((hold) => !hold.approver);
-
-export function prepare(given) {
-  actions = given;
-  $("approve-cancel").addEventListener("click", () => $("approve").close());
-  $("approve-confirm").addEventListener("click", approve);
-}
+export function prepare(given) { actions = given; }
 
 export function show({ policies, total }) {
-  set($("policies-said"), total === 0 ? "There are no policies here." : plural(total, "policy", "policies"));
+  set($("policies-said"), total === 0
+    ? ["There are no policies here, so nothing is deleted. ", h("a", { href: "#editor" }, "Write a policy")]
+    : plural(total, "policy", "policies"));
   const focused = document.activeElement?.id;
   const opened = [...document.querySelectorAll("#policy-list details[open]")].map((e) => e.id);
   set($("policy-list"), policies.map(card));
@@ -29,7 +23,6 @@ export function show({ policies, total }) {
 function card(p) {
   const id = `policy/${p.namespace ?? ""}/${p.name}`; // A slash stands in no name, so no other policy has this ID.
   const ready = (p.conditions ?? []).find((c) => c.type === "Ready");
-  const count = (name, n, kind) => h("div", {}, h("dt", {}, name), h("dd", { class: kind }, n));
   return h("article", { class: "card policy", "aria-labelledby": id },
     h("div", { class: "card-head" },
       h("h3", { id }, title(p), h("small", {}, p.cluster ? "cluster policy" : `in ${p.namespace}`)),
@@ -38,23 +31,28 @@ function card(p) {
         badge(p.mode, p.mode === "Preview" ? "info" : "plain"), p.suspended && badge("Suspended", "attention"),
         ready && badge(ready.status === "True" ? "Ready" : `Not ready: ${ready.reason}`, ready.status === "True" ? "good" : "warn"))),
     p.holds?.length && holds(p, id),
-    h("dl", { class: "counts" }, count("Candidates", number(p.candidates)), count("Due", number(p.due)), count("Held", number(p.held)),
-      count("Deleted", number(p.deleted)), count("Next", when(seconds(p.next)))),
+    counts(p, id),
     (p.conditions ?? []).length > 0 && h("ul", { class: "conditions" }, p.conditions.filter((c) => c.message).map((c) =>
       h("li", {}, h("strong", {}, `${c.type} ${c.status}`), ` (${c.reason}): ${c.message}`))),
-    h("details", { id: id + "/yaml" }, h("summary", { id: id + "/summary" }, "YAML"), h("pre", {}, ...lines(p.yaml)),
-      !p.cluster && h("button", { type: "button", id: id + "/edit", click: () => actions.edit(p.yaml) }, "Open in the editor")));
+    h("details", { id: id + "/yaml" }, h("summary", { id: id + "/summary" }, "YAML"), h("pre", { tabindex: 0 }, ...lines(p.yaml)),
+      h("button", { type: "button", id: id + "/edit", click: () => actions.edit(p.yaml) }, "Open in the editor")));
+}
+
+// counts has the numbers of the status, with links to the objects behind them.
+function counts(p, id) {
+  const of = { namespace: p.namespace, policy: title(p) };
+  const count = (name, n, href) =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, n && href ? h("a", { href, id: `${id}/${name}` }, number(n)) : number(n)));
+  return h("dl", { class: "counts" },
+    count("Candidates", p.candidates, link("candidates", of)),
+    count("Due", Math.max(0, p.due - p.held), link("candidates", { ...of, state: "Due" })), // The status counts what is held as due, too.
+    count("Held", p.held, link("candidates", { ...of, state: "Held" })),
+    count("Deleted", p.deleted, link("history", { namespace: p.namespace, search: title(p), within: 30 * 86400 })),
+    h("div", {}, h("dt", {}, "Next"), h("dd", {}, time(seconds(p.next)))));
 }
 
 // lines returns a text line by line, since a line break in one text is escaped.
 const lines = (text) => text.split("\n").flatMap((line) => [h("span", {}, line), h("br")]);
-
-function holdTable(p, all) {
-  return table(`What waits for approval by ${title(p)}`, ["Namespace", "#Objects", "Resources", "Since", "Why", "Hold"],
-    all.map((hold) => [
-      hold.namespace || "All", number(hold.objects), (hold.resources ?? []).join(", "), when(seconds(hold.since)), hold.why ?? "", hold.id,
-    ]));
-}
 
 function holds(p, id) {
   const objects = mine(p).reduce((sum, hold) => sum + hold.objects, 0);
@@ -66,39 +64,4 @@ function holds(p, id) {
     [...new Set(others.map((hold) => hold.approver))].map((name) => h("p", {}, `Another policy must approve: ${name}`)),
     mine(p).length > 0 && h("button", { type: "button", class: "primary", id: id + "/approve", click: () => ask(p) },
       `Approve ${plural(objects, "deletion")} …`));
-}
-
-// ask shows what waits, and asks.
-function ask(p) {
-  asked = p;
-  const all = mine(p), objects = all.reduce((sum, hold) => sum + hold.objects, 0);
-  set($("approve-title"), `Approve what ${title(p)} deletes?`);
-  set($("approve-text"), `If you approve, Winnow deletes ${plural(objects, "object")}. Deleted objects do not come back.`);
-  set($("approve-holds"), holdTable(p, all));
-  set($("approve-confirm"), `Approve ${plural(objects, "deletion")}`);
-  $("approve-failure").hidden = true;
-  $("approve-confirm").disabled = false;
-  $("approve").showModal();
-  $("approve-cancel").focus();
-}
-
-async function approve() {
-  const policy = asked; // A person may close the dialog and open another policy before the answer is there.
-  $("approve-confirm").disabled = true;
-  try {
-    await post("approve", { namespace: policy.namespace ?? "", name: policy.name, holds: mine(policy).map((hold) => hold.id) });
-    const here = asked === policy && $("approve").open;
-    if (here) $("approve").close();
-    await actions.refresh();
-    set($("policies-said"), `${title(policy)} is approved.`);
-    if (here) $("policies-title").focus();
-  } catch (error) {
-    if (asked !== policy || !$("approve").open) {
-      set($("policies-said"), `${title(policy)} is not approved: ${error.message}`);
-      return;
-    }
-    set($("approve-failure"), error.message);
-    $("approve-failure").hidden = false;
-    $("approve-confirm").disabled = false;
-  }
 }
