@@ -32,7 +32,7 @@ func TestHistory(t *testing.T) {
 	p.shows("#history-table", "cup/soon, rule done")
 	p.checkLooks("history-light")
 	p.choose("history-search", "00001")
-	p.shows("#history-found", "1 object,")
+	p.shows("#history-found", "1 object")
 	p.choose("history-search", "other")
 	p.shows("#history-found", "No deleted objects match")
 	p.choose("history-search", "")

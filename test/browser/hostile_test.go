@@ -52,7 +52,7 @@ func (p *tab) expectInert(selector string) {
 // TestHostileTexts: every text of every answer may be markup, and stays text.
 func TestHostileTexts(t *testing.T) {
 	p := open(t, serveSource(t, &source{text: markup, n: 300}))
-	for _, selector := range []string{"#context", "#notes", "#resources", "#finished", "#legend"} {
+	for _, selector := range []string{"#context", "#notes", "#attention", "#resources", "#finished", "#legend"} {
 		p.expectText(selector)
 	}
 	p.do(chromedp.Click[chromedp.CSS]("#overview summary"))
@@ -62,6 +62,11 @@ func TestHostileTexts(t *testing.T) {
 	p.expectText("#state")
 	p.do(chromedp.Click[chromedp.CSS]("#rows button[tabindex='0']"))
 	p.expectText("#explanation")
+	p.do(chromedp.Click[chromedp.CSS]("#keep"))
+	p.expectText("#done")
+	p.do(chromedp.Click[chromedp.CSS]("#release-ask"))
+	p.expectText("#release")
+	p.press(kb.Escape)
 	p.section("policies")
 	p.do(chromedp.Click[chromedp.CSS]("#policies summary"))
 	p.expectText("#policy-list")
@@ -73,9 +78,9 @@ func TestHostileTexts(t *testing.T) {
 	p.expectText("#history-notes")
 	p.section("policies")
 	p.do(chromedp.Click[chromedp.CSS]("#policies details button"))
-	p.eventually("location.hash === '#editor'")
+	p.eventually("location.hash.startsWith('#editor')")
 	p.expectText("#preview")
-	p.choose("yaml", "wrong")
+	p.write("wrong")
 	p.shows("#preview", "Not valid")
 	p.expectText("#preview")
 	picture(p, "hostile")

@@ -25,7 +25,7 @@ import (
 )
 
 // waitMost is how long the page may take to show something.
-const waitMost = 2 * time.Minute
+const waitMost = 25 * time.Second
 
 // serve runs kubectl winnow ui as a user until the test ends, and returns the address that it prints.
 func serve(t *testing.T, kubeconfig string, args ...string) string {
@@ -182,6 +182,13 @@ func (p *tab) choose(id, value string) {
 	quoted, _ := json.Marshal(value)
 	eval[bool](p, fmt.Sprintf(`(() => { const e = document.getElementById('%s'); e.value = %s;
 		for (const name of ['input', 'change']) e.dispatchEvent(new Event(name, { bubbles: true })); return true; })()`, id, quoted))
+}
+
+// write replaces the text of the editor.
+func (p *tab) write(text string) {
+	p.Helper()
+	quoted, _ := json.Marshal(text)
+	eval[bool](p, fmt.Sprintf("(document.querySelector('.CodeMirror').CodeMirror.setValue(%s), true)", quoted))
 }
 
 // press presses keys.

@@ -148,7 +148,7 @@ func TestKeyboard(t *testing.T) {
 	p.eventually("document.activeElement.id === 'approve-cancel'")
 	p.tabTo("Approve 3 deletions")
 	p.press(kb.Enter)
-	p.shows("#policies-said", "cup/reports is approved.")
+	p.shows("#done", "cup/reports is approved.")
 	must(t, poll.Until(t.Context(), waitMost, 100*time.Millisecond, func(ctx context.Context) error {
 		all, err := kube.BatchV1().Jobs(ns).List(ctx, metav1.ListOptions{})
 		if err == nil && len(all.Items) > 0 {
@@ -189,7 +189,7 @@ func TestScreenReader(t *testing.T) {
 	p.expectNames("dialog")
 	p.press(kb.Escape)
 	p.section("history")
-	p.shows("#history-found", "1 object,")
+	p.shows("#history-found", "1 object")
 	p.expectNames("history")
 	p.section("editor")
 	p.shows("#preview", "would delete")
@@ -270,7 +270,7 @@ func TestWithoutWinnow(t *testing.T) {
 	p.section("editor")
 	p.shows("#preview", "jobs.batch")
 	first, _, _ := strings.Cut(barePolicies, "---")
-	p.choose("yaml", strings.Replace(first, "30m", "30 m", 1))
+	p.write(strings.Replace(first, "30m", "30 m", 1))
 	p.shows("#preview", "spec.ttlAfterFinished")
 	picture(p, "without-winnow")
 	p.do(chromedp.Click[chromedp.CSS]("#copy"))

@@ -77,7 +77,7 @@ func TestApproveTwo(t *testing.T) {
 		eval[bool](p, "("+approveButton(4)+".click(), true)")
 		p.shows("#approve-title", "cup/b")
 		s.answers <- c.answer
-		p.shows("#policies-said", c.said)
+		p.shows("#done", c.said)
 		if !eval[bool](p, "document.getElementById('approve').open && document.getElementById('approve-failure').hidden") {
 			t.Error("the dialog of the other policy is closed, or shows a failure")
 		}
@@ -89,7 +89,7 @@ func TestApproveTwo(t *testing.T) {
 	p.shows("#approve-failure", "no permission")
 	p.do(chromedp.Click[chromedp.CSS]("#approve-confirm"))
 	s.answers <- nil
-	p.shows("#policies-said", "cup/b is approved.")
+	p.shows("#done", "cup/b is approved.")
 	p.eventually("!document.getElementById('approve').open && document.activeElement.id === 'policies-title'")
 }
 

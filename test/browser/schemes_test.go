@@ -122,6 +122,9 @@ func TestSchemes(t *testing.T) {
 			p.shows("#preview", "would delete")
 			p.eventually("document.getElementById('preview').getAttribute('aria-busy') === 'false'")
 			p.checkLooks("editor-" + name)
+			p.write("kind: CleanupPolicy\napiVersion: gc.winnow.dev/v1alpha1\nmetadata: {name: x}\nspec:\n  # A comment.\n  tll: 1h\n  suspend: true\n")
+			p.shows("#preview", "Not valid")
+			p.checkLooks("errors-" + name)
 			backgrounds[eval[string](p, "getComputedStyle(document.documentElement).backgroundColor")] = true
 		})
 	}
@@ -139,13 +142,42 @@ func (p *tab) checkLooks(name string) {
 	if len(faults) > 0 {
 		p.Errorf("%s has too little contrast: %q", name, faults)
 	}
+	p.expectAccessible(name)
 	p.do(chromedp.EmulateViewport(400, 800))
 	picture(p, name+"-narrow")
 	if width := eval[int](p, "document.documentElement.scrollWidth"); width > 400 {
 		p.Errorf("%s needs a width of %d", name, width)
 	}
+	if cut := eval[[]string](p, cutOff); len(cut) > 0 {
+		p.Errorf("%s cuts off on a narrow screen: %q", name, cut)
+	}
+	p.expectAccessible(name + "-narrow")
 	p.do(chromedp.EmulateViewport(1200, 800))
 }
+
+// expectAccessible fails if axe-core finds anything.
+func (p *tab) expectAccessible(name string) {
+	p.Helper()
+	if !eval[bool](p, "window.axe !== undefined") {
+		script, err := os.ReadFile("test/browser/testdata/axe/axe.min.js")
+		must(p.T, err)
+		eval[bool](p, string(script)+"\n;window.axe !== undefined")
+	}
+	// What depends on the width follows one frame later.
+	faults := eval[[]string](p, `new Promise((done) => requestAnimationFrame(() => setTimeout(done))).then(() => axe.run({ resultTypes: ['violations'] })).then((found) =>
+		found.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ') + ' ' + n.html).join('; ')))`)
+	if len(faults) > 0 {
+		p.Errorf("%s: axe-core finds %q", name, faults)
+	}
+}
+
+// cutOff returns the texts of which a part is hidden, or seen only after one has scrolled to the side. What is for screen readers alone is
+// hidden on purpose.
+const cutOff = `[...document.querySelectorAll('main *, header *, dialog[open] *')].filter((e) => {
+	const style = getComputedStyle(e);
+	return e.checkVisibility() && e.innerText?.trim() && !e.closest('.hidden, .skip, svg, .CodeMirror, thead') &&
+		(style.overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1 || style.overflowY === 'hidden' && e.scrollHeight > e.clientHeight + 1);
+}).map((e) => e.tagName + ' ' + e.className + ' ' + e.innerText.slice(0, 60))`
 
 // lowContrast returns the texts whose contrast with their background is less than 4.5, or 3 for large ones.
 const lowContrast = `(() => {
