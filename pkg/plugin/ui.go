@@ -27,8 +27,8 @@ func newUI(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show everything on a page in your browser",
-		Long: `Show everything on a page in your browser: what waits for approval; what is due in the next hour, day and week; every candidate, and
-why; policies; what was deleted; and an editor that shows what a policy would delete while you write it.
+		Long: `Show everything on a page in your browser: what waits for approval; what is due in the next hour, day and week; every candidate,
+and why; policies; what was deleted; and an editor that shows what a policy would delete while you write it.
 
 This command prints the address of the page, and serves it until you press Ctrl-C. Only this machine reaches it, and only with the token in
 the address, so do not share the address. The page has your permissions: it asks the cluster as you, with your kubeconfig, like kubectl

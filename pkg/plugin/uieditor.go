@@ -49,7 +49,7 @@ func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Prev
 	case err != nil:
 		return ui.Preview{}, err
 	}
-	out.Warnings = append(warnings, said.Few()...)
+	out.Warnings = slices.Concat(warnings, said.Few())
 	return out, nil
 }
 

@@ -106,6 +106,12 @@ func TestKeyboard(t *testing.T) {
 	if !strings.Contains(p.focused(), "Skip to content") {
 		t.Errorf("the first Tab leads to %q", p.focused())
 	}
+	p.tabTo("Review 3 Jobs of cup/reports")
+	p.press(kb.Enter)
+	p.eventually("document.getElementById('approve').open && document.activeElement.id === 'approve-cancel'")
+	p.shows("#approve-sample", "jobs.batch/old-report-00002")
+	p.press(kb.Escape)
+	p.eventually("!document.getElementById('approve').open && document.activeElement.innerText === 'Review'")
 	p.tabTo("Next day")
 	p.press(kb.ArrowRight)
 	p.eventually("document.getElementById('span-week').checked")

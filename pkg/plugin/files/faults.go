@@ -96,16 +96,16 @@ func child(of *yamlv3.Node, name string) (*yamlv3.Node, int) {
 	if of.Kind == yamlv3.AliasNode {
 		of = of.Alias
 	}
-	switch of.Kind {
-	case yamlv3.MappingNode:
+	if of.Kind == yamlv3.SequenceNode {
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(of.Content) {
+			return of.Content[i], of.Content[i].Line
+		}
+	}
+	if of.Kind == yamlv3.MappingNode {
 		for i := 0; i+1 < len(of.Content); i += 2 {
 			if of.Content[i].Value == name {
 				return of.Content[i+1], of.Content[i].Line
 			}
-		}
-	case yamlv3.SequenceNode:
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(of.Content) {
-			return of.Content[i], of.Content[i].Line
 		}
 	}
 	return nil, 0

@@ -24,9 +24,12 @@ export function what({ objects, resources = [] }) {
   return plural(objects, one, many) + names;
 }
 
+// heldBy selects the candidates that wait for approval by a policy; without a namespace, in all that the page shows.
+const heldBy = (p, namespace) => ({ namespace: p.namespace || namespace || undefined, state: "Held", reason: "Held", policy: title(p) });
+
 export const holdTable = (p, all) => table(`What waits for approval by ${title(p)}`, ["Namespace", "#Objects", "Resources", "Since", "Why", "Hold"],
   all.map((hold) => [
-    hold.namespace || "All", number(hold.objects), (hold.resources ?? []).join(", "), time(seconds(hold.since)), hold.why ?? "", hold.id,
+    hold.namespace || "All", h("a", { href: link("candidates", heldBy(p, hold.namespace)) }, number(hold.objects)), (hold.resources ?? []).join(", "), time(seconds(hold.since)), hold.why ?? "", hold.id,
   ]));
 
 export function prepare(given) {
@@ -54,11 +57,11 @@ export function ask(p) {
 // sample shows some of the objects that would go.
 async function sample(p, all) {
   const into = $("approve-sample");
-  const namespaces = new Set(all.map((hold) => hold.namespace ?? ""));
-  const held = { state: "Held", reason: "Held", policy: title(p), in: p.namespace ?? (namespaces.size === 1 ? [...namespaces][0] : "") };
+  const namespaces = new Set(all.map((hold) => hold.namespace));
+  const held = heldBy(p, namespaces.size === 1 && [...namespaces][0]);
   set(into, h("p", { class: "hint" }, "Reading which objects …"));
   try {
-    const { rows, total } = await get("candidates", { namespace: page.namespace(), ...held, limit: SAMPLE });
+    const { rows, total } = await get("candidates", { ...held, namespace: page.namespace(), in: held.namespace ?? "", limit: SAMPLE });
     if (asked !== p) return;
     set(into, total === 0
       ? h("p", { class: "hint" }, "The page cannot show which objects: you may not list them, or they are among too many candidates.")
