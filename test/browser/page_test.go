@@ -25,7 +25,7 @@ import (
 )
 
 // waitMost is how long the page may take to show something.
-const waitMost = 25 * time.Second
+const waitMost = 2 * time.Minute
 
 // serve runs kubectl winnow ui as a user until the test ends, and returns the address that it prints.
 func serve(t *testing.T, kubeconfig string, args ...string) string {

@@ -152,6 +152,13 @@ func (p *tab) checkLooks(name string) {
 		p.Errorf("%s cuts off on a narrow screen: %q", name, cut)
 	}
 	p.expectAccessible(name + "-narrow")
+	for width, size := range map[int]string{800: "medium", 1900: "wide"} {
+		p.do(chromedp.EmulateViewport(int64(width), 900))
+		picture(p, name+"-"+size)
+		if needs := eval[int](p, "document.documentElement.scrollWidth"); needs > width {
+			p.Errorf("%s needs a width of %d, and has %d", name, needs, width)
+		}
+	}
 	p.do(chromedp.EmulateViewport(1200, 800))
 }
 
