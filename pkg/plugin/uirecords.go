@@ -6,11 +6,14 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/pkg/plugin/records"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 )
@@ -61,6 +64,35 @@ func (s *uiSource) Records(ctx context.Context, namespace string, since time.Tim
 		})
 	}
 	return out, nil
+}
+
+// goneOf says how Winnow deleted an object that is gone, if it did and the caller may see that.
+func (s *uiSource) goneOf(ctx context.Context, cluster *local.Cluster, o local.Object) ([]string, error) {
+	gone := []string{"the object is gone"}
+	if installed, err := cluster.Installed(ctx); err != nil || !installed {
+		return gone, err
+	}
+	if may, err := cluster.May(ctx, "list", v1alpha1.Resource("cleanuprecords"), o.Namespace); err != nil || !may {
+		return gone, err
+	}
+	client, _, err := s.CollectingWinnow()
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := records.Read(ctx, client, records.Query{
+		Namespace: o.Namespace, Limit: 1, Fields: fields.OneTermEqualSelector(gc.FieldObject, o.Resource+"/"+o.Name),
+	})
+	if err != nil || len(found) == 0 {
+		return gone, err
+	}
+	var text strings.Builder
+	records.Print(&text, &found[0], time.Now())
+	for line := range strings.Lines(text.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			gone = append(gone, line)
+		}
+	}
+	return gone, nil
 }
 
 // unread says which records are not read. The server has those of one namespace after the other, the newest of each first.

@@ -283,7 +283,7 @@ func (s *uiSource) nativeOf(ctx context.Context, o local.Object, out *ui.Explana
 	}
 	t, err := s.ObjectIn(o.Namespace, o.Resource, o.Name)
 	if apierrors.IsNotFound(err) {
-		return []string{"the object is gone"}, nil
+		return s.goneOf(ctx, cluster, o)
 	} else if err != nil {
 		return nil, err
 	}

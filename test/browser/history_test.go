@@ -6,6 +6,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,14 @@ func TestHistory(t *testing.T) {
 	p.shows("#history-table", "past-00002")
 	p.shows("#history-table", "cup/soon, rule done")
 	p.checkLooks("history-light")
+	object := eval[string](p, "document.querySelector('#history-table tbody a').getAttribute('href')")
+	p.click("document.querySelector('#history-table tbody a')")
+	p.shows("#explanation", "Winnow deleted it at")
+	p.shows("#explanation", "by cup/soon, rule done")
+	if !strings.Contains(object, "object=jobs.batch%2Fpast%2Fpast-0000") {
+		t.Errorf("the link of a deleted object is %s", object)
+	}
+	p.section("history")
 	p.choose("history-search", "00001")
 	p.shows("#history-found", "1 object")
 	p.choose("history-search", "other")

@@ -3,6 +3,7 @@
 
 import { $, h, plural, set, time } from "./dom.js";
 import { aborted, get } from "./api.js";
+import { link } from "./address.js";
 import { sortable, table } from "./table.js";
 
 const DAY = "86400";
@@ -75,8 +76,13 @@ function render() {
     ["Object", "Namespace", "Deleted", "Decided by", "Reason", "Late", "Controller", "Deleted as", "Copy"], found.map(row))));
 }
 
+// explained leads to what is known of an object, which may have been created again.
+const explained = (r) => h("a", {
+  href: link("candidates", { namespace: r.namespace, search: r.name, object: [r.resource, r.namespace, r.name].join("/") }),
+}, `${r.resource}/${r.name}`);
+
 const row = (r) => [
-  [`${r.resource}/${r.name}`, h("small", {}, ` ${r.uid}`)], r.namespace, time(Date.parse(r.time) / 1000),
+  [explained(r), h("small", {}, ` ${r.uid}`)], r.namespace, time(Date.parse(r.time) / 1000),
   r.policy + (r.rule ? `, rule ${r.rule}` : ""), r.reason + (r.answerLost ? " (the answer was lost)" : ""), r.late, r.owner, r.account || "Winnow",
   r.copied === "-" ? "-" : [`for ${r.copied}: `, h("code", {}, `kubectl winnow restore ${r.resource}/${r.name} -n ${r.namespace}`)],
 ];
