@@ -228,7 +228,7 @@ func TestScreens(t *testing.T) {
 	p.section("candidates")
 	p.shows("#rows", "waits-00")
 	rows := func(width, height int64) int {
-		p.do(chromedp.EmulateViewport(width, height))
+		p.resize(width, height)
 		return eval[int](p, `[...document.querySelectorAll('#rows tr:not(.space)')].filter((e) =>
 			e.getBoundingClientRect().bottom <= document.getElementById('viewport').getBoundingClientRect().bottom).length`)
 	}

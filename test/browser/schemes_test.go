@@ -143,7 +143,7 @@ func (p *tab) checkLooks(name string) {
 		p.Errorf("%s has too little contrast: %q", name, faults)
 	}
 	p.expectAccessible(name)
-	p.do(chromedp.EmulateViewport(400, 800))
+	p.resize(400, 800)
 	picture(p, name+"-narrow")
 	if width := eval[int](p, "document.documentElement.scrollWidth"); width > 400 {
 		p.Errorf("%s needs a width of %d", name, width)
@@ -153,13 +153,20 @@ func (p *tab) checkLooks(name string) {
 	}
 	p.expectAccessible(name + "-narrow")
 	for width, size := range map[int]string{800: "medium", 1900: "wide"} {
-		p.do(chromedp.EmulateViewport(int64(width), 900))
+		p.resize(int64(width), 900)
 		picture(p, name+"-"+size)
 		if needs := eval[int](p, "document.documentElement.scrollWidth"); needs > width {
 			p.Errorf("%s needs a width of %d, and has %d", name, needs, width)
 		}
 	}
-	p.do(chromedp.EmulateViewport(1200, 800))
+	p.resize(1200, 800)
+}
+
+// resize changes the size of the window, and waits for the frame in which the page has adapted its drawings to it.
+func (p *tab) resize(width, height int64) {
+	p.Helper()
+	p.do(chromedp.EmulateViewport(width, height))
+	eval[bool](p, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true)))))")
 }
 
 // expectAccessible fails if axe-core finds anything.
@@ -170,8 +177,7 @@ func (p *tab) expectAccessible(name string) {
 		must(p.T, err)
 		eval[bool](p, string(script)+"\n;window.axe !== undefined")
 	}
-	// What depends on the width follows one frame later.
-	faults := eval[[]string](p, `new Promise((done) => requestAnimationFrame(() => setTimeout(done))).then(() => axe.run({ resultTypes: ['violations'] })).then((found) =>
+	faults := eval[[]string](p, `axe.run({ resultTypes: ['violations'] }).then((found) =>
 		found.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ') + ' ' + n.html).join('; ')))`)
 	if len(faults) > 0 {
 		p.Errorf("%s: axe-core finds %q", name, faults)
