@@ -11,7 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -133,26 +133,24 @@ func (s *uiSource) previewLifecycle(
 func fieldErrors(text string, faults []error) []ui.FieldError {
 	lines := files.NewLines([]byte(text))
 	var out []ui.FieldError
-	add := func(field, message string) {
-		e := ui.FieldError{Field: field, Message: message, Line: lines.Of(field, message)}
+	add := func(name, message string) {
+		e := ui.FieldError{Field: name, Message: message, Line: lines.Of(name, message)}
 		if !slices.Contains(out, e) {
 			out = append(out, e)
 		}
 	}
 	for _, err := range faults {
+		var wrong *field.Error
 		var status apierrors.APIStatus
-		strict, isStrict := runtime.AsStrictDecodingError(err)
 		switch {
-		case isStrict:
-			for _, e := range strict.Errors() {
-				add(files.UnknownField(e.Error()), e.Error())
-			}
+		case errors.As(err, &wrong):
+			add(wrong.Field, wrong.ErrorBody())
 		case errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0:
 			for _, cause := range status.Status().Details.Causes {
 				add(cause.Field, cause.Message)
 			}
 		default:
-			add("", err.Error())
+			add(files.UnknownField(err.Error()), err.Error())
 		}
 	}
 	slices.SortStableFunc(out, func(a, b ui.FieldError) int { return a.Line - b.Line })
