@@ -91,6 +91,28 @@ func TestSnapshotOfAKind(t *testing.T) {
 	}
 }
 
+// TestSnapshotOfRunningOwners: what still runs is copied if it may need some of what it controls.
+func TestSnapshotOfRunningOwners(t *testing.T) {
+	for _, needs := range []bool{false, true} {
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "30d").For(gc.ResourceJobs)))
+		k := customRuns(t, true)
+		k.Independent, k.HasNeeds = lifecycle.Independent, needs
+		w.SetKinds(table(t, "", k), w.now)
+		w.StartObserving(k)
+		w.upsert(testbuilders.Job("child").Complete(w.now.Add(-time.Hour)).ControlledBy("example.com/v1", "Run", "run").Fact())
+		w.upsert(&lifecycle.Fact{Resource: runs, Namespace: testbuilders.Home, Name: "run", UID: testbuilders.UID("run"), Labels: labels.Set{}})
+		w.listCovered()
+		s := w.Snapshot(gc.PolicyChange{After: testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)).Obj()}, 10, w.now)
+		var names []string
+		for _, k := range s.Facts {
+			names = append(names, k.Name())
+		}
+		if slices.Contains(names, "run") != needs || !slices.Contains(names, "child") || s.NeedsRunning(runs) != needs {
+			t.Errorf("needs: %t: copied %q", needs, names)
+		}
+	}
+}
+
 // TestSnapshotInSteps: a long copy is interrupted, so that others get the lock.
 func TestSnapshotInSteps(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("30d"))

@@ -154,13 +154,13 @@ func (s *Snapshot) copyFact(rec *memory.Record, holds approval.Holds, now time.T
 
 // mayMatter reports whether an object can become due by the change, or decide for one that can; see Facts.
 func (s *Snapshot) mayMatter(rec *memory.Record) bool {
-	return rec.Finished || !s.from.Table.Finishes(rec.Resource) || s.Deadlines && mayTakeDeadline(rec) ||
-		s.Unfinished && rec.Controller == nil || s.Counted && rec.Resource == gc.ResourceJobs
+	return rec.Finished || !s.from.Table.Finishes(rec.Resource) || s.from.Table.MayNeed(rec.Resource) ||
+		s.Deadlines && mayTakeDeadline(rec) || s.Unfinished && rec.Controller == nil || s.Counted && rec.Resource == gc.ResourceJobs
 }
 
 // NeedsRunning reports whether the change needs running objects of a resource too.
 func (s *Snapshot) NeedsRunning(resource string) bool {
-	return s.Deadlines || s.Unfinished || s.Counted && resource == gc.ResourceJobs
+	return s.Deadlines || s.Unfinished || s.Counted && resource == gc.ResourceJobs || s.from.Table.MayNeed(resource)
 }
 
 // copyClearance copies the clearance of a record, unless the engine of the copy finds the same when it settles the record.

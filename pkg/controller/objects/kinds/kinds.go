@@ -221,6 +221,12 @@ func (t *Table) Finishes(resource string) bool {
 // Finishing returns the resources that finish, sorted.
 func (t *Table) Finishing() []string { return t.finishing }
 
+// MayNeed reports whether objects of a resource may need some of what is independent of them.
+func (t *Table) MayNeed(resource string) bool {
+	k := t.kinds[resource]
+	return k != nil && k.HasNeeds
+}
+
 // Needing returns the resources whose objects may need some of what is independent of them, sorted.
 func (t *Table) Needing() []string {
 	var out []string
