@@ -50,18 +50,27 @@ func TestJobsRunToTheirEnd(t *testing.T) {
 	t.Parallel()
 	client := clientFor(t, whole)
 	jobs := client.BatchV1().Jobs(newNamespace(t, client))
-	for name, meta := range map[string]metav1.ObjectMeta{
+	for name, made := range map[string]struct {
+		meta    metav1.ObjectMeta
+		command []string
+	}{
 		"succeeds": {},
-		"fails":    {Labels: map[string]string{"test.winnow.dev/outcome": "Failed"}},
-		"slow":     {Annotations: map[string]string{"test.winnow.dev/run-for": "3s"}},
-		"runs":     {Annotations: map[string]string{"test.winnow.dev/run-for": "forever"}},
+		"true":     {command: []string{"true"}},
+		"fails":    {meta: metav1.ObjectMeta{Labels: map[string]string{"test.winnow.dev/outcome": "Failed"}}},
+		"false":    {command: []string{"false"}},
+		"slow":     {meta: metav1.ObjectMeta{Annotations: map[string]string{"test.winnow.dev/run-for": "3s"}}},
+		"runs":     {meta: metav1.ObjectMeta{Annotations: map[string]string{"test.winnow.dev/run-for": "forever"}}},
+		"sleeps":   {command: []string{"sleep", "infinity"}},
 	} {
-		if _, err := jobs.Create(t.Context(), newJob(name, meta), metav1.CreateOptions{}); err != nil {
+		job := newJob(name, made.meta)
+		job.Spec.Template.Spec.Containers[0].Command = made.command
+		if _, err := jobs.Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, want := range map[string]batchv1.JobConditionType{
-		"succeeds": batchv1.JobComplete, "fails": batchv1.JobFailed, "slow": batchv1.JobComplete,
+		"succeeds": batchv1.JobComplete, "true": batchv1.JobComplete, "fails": batchv1.JobFailed, "false": batchv1.JobFailed,
+		"slow": batchv1.JobComplete,
 	} {
 		eventually(t, fmt.Sprintf("job %s is %s", name, want), func(ctx context.Context) error {
 			job, err := jobs.Get(ctx, name, metav1.GetOptions{})
@@ -78,12 +87,14 @@ func TestJobsRunToTheirEnd(t *testing.T) {
 	if ran := slow.Status.CompletionTime.Sub(slow.Status.StartTime.Time); ran < 3*time.Second {
 		t.Errorf("run-for: 3s: the job ran for %s", ran)
 	}
-	runs, err := jobs.Get(t.Context(), "runs", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if runs.Status.Active != 1 || len(runs.Status.Conditions) > 0 {
-		t.Errorf("run-for: forever: got status %+v", runs.Status)
+	for _, name := range []string{"runs", "sleeps"} {
+		runs, err := jobs.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs.Status.Active != 1 || len(runs.Status.Conditions) > 0 {
+			t.Errorf("%s: got status %+v", name, runs.Status)
+		}
 	}
 }
 
