@@ -126,6 +126,7 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 	cd test/monitoring && $(GO_TEST) ./...
 	cd test/plot && $(GO_TEST) ./...
 	cd hack/image && $(GO_TEST) ./...
+	cd hack/site && $(GO_TEST) ./...
 
 # The longest package comes first, so that the others run beside it.
 .PHONY: test-e2e
@@ -212,6 +213,13 @@ verify-docs: build programs ## Run the commands of the documentation on real clu
 .PHONY: update-docs
 update-docs: build programs ## Run the commands of the documentation on real clusters, and write what they print into it
 	go run ./hack/docs-commands -update $(DOCSFLAGS)
+
+.PHONY: site
+site: ## Make a site with a search from the Markdown pages in _output/site, and check its links; needs Go only, ten minutes the first time
+	@CGO_ENABLED=0 go -C hack/site build -trimpath -ldflags '-s -w' -o "$(CURDIR)/bin/hugo" github.com/gohugoio/hugo
+	@bin/hugo --source hack/site --destination "$(OUTPUT)/site" --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
+	@go -C hack/site run . "$(OUTPUT)/site"
+	@echo "The site is in $(OUTPUT)/site/index.html"
 
 .PHONY: update
 update: update-codegen update-manifests update-fmt ## Run all updates below
