@@ -85,7 +85,7 @@ func older(o *unstructured.Unstructured, by time.Duration) ([]byte, error) {
 	o = o.DeepCopy()
 	o.SetResourceVersion("")
 	o.SetManagedFields(nil)
-	for _, field := range []string{"metadata", "status", "unused", "finished"} { // The last two are of UsageMarks.
+	for _, field := range []string{"metadata", "status"} {
 		if value, ok := o.Object[field]; ok {
 			o.Object[field] = moved(value, by)
 		}

@@ -54,19 +54,6 @@ jobs_of() {
   age "${age}" -n "${namespace}" pods -l "job-name in ($(IFS=,; echo "$*"))"
 }
 
-# replicaset NAMESPACE NAME creates a ReplicaSet that wants no Pods, as an old revision of a Deployment does, and prints its UID.
-replicaset() {
-  kubectl create -f - -o 'jsonpath={.metadata.uid}' <<END
-apiVersion: apps/v1
-kind: ReplicaSet
-metadata: {namespace: $1, name: $2}
-spec:
-  replicas: 0
-  selector: {matchLabels: {app: $2}}
-  template: {metadata: {labels: {app: $2}}, spec: {containers: [{name: main, image: none}]}}
-END
-}
-
 # cron_job NAMESPACE NAME creates a CronJob that is suspended. Its Jobs have LABELS.
 cron_job() {
   kubectl create -f - <<END
@@ -93,19 +80,4 @@ cron_run() {
   kubectl wait -n "$1" --for=condition=Complete --timeout=60s "job/$2-$4"
   age "$3" -n "$1" "job/$2-$4"
   age "$3" -n "$1" pods -l "job-name=$2-$4"
-}
-
-# evicted NAMESPACE AGE REPLICASET UID SUFFIX... makes Pods of a ReplicaSet that the kubelet evicted that long ago.
-evicted() {
-  local namespace="$1" age="$2" owner="$3" uid="$4" name
-  shift 4
-  for name in "${@/#/${owner}-}"; do
-    kubectl run -n "${namespace}" "${name}" --image=none --annotations=test.winnow.dev/run-for=never
-    kubectl patch pod -n "${namespace}" "${name}" --subresource=status --patch "status: {
-      phase: Failed, reason: Evicted, message: 'The node was low on resource: memory.', conditions: [
-      {type: DisruptionTarget, status: 'True', reason: TerminationByKubelet, lastTransitionTime: '$(date -u +%FT%TZ)'}]}"
-    kubectl patch pod -n "${namespace}" "${name}" --patch "metadata: {labels: {app: ${owner}}, ownerReferences: [
-      {apiVersion: apps/v1, kind: ReplicaSet, name: ${owner}, uid: ${uid}, controller: true}]}"
-    age "${age}" -n "${namespace}" pod "${name}"
-  done
 }
