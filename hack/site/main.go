@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command site checks the links in a site that hugo made of the pages of the repository; "make site" runs both. Links of other sites are not
-// followed.
+// Command site checks the links in a site that hugo made of the pages of the repository; "make site" runs both. It does not ask other
+// sites.
 package main
 
 import (

@@ -26,7 +26,7 @@ function search() {
   const found = words.length === 0 ? [] : sections
     .map((section, i) => ({ section, points: score(inText[i], words) }))
     .filter((one) => one.points > 0)
-    .sort((a, b) => b.points - a.points)
+    .sort((a, b) => b.points - a.points || a.section.text.length - b.section.text.length)
     .slice(0, most);
   list.replaceChildren(...found.map(({ section }) => {
     const link = document.createElement("a");
