@@ -14,7 +14,7 @@ const inText = sections.map((s) => [s.heading, s.page, s.text].map((text) => tex
 function score([heading, page, text], words) {
   let sum = 0;
   for (const word of words) {
-    const points = 8 * heading.includes(word) + 4 * page.includes(word) + Math.min(3, text.split(word).length - 1);
+    const points = 8 * heading.includes(word) + 4 * page.includes(word) + Math.min(2, text.split(word).length - 1);
     if (points === 0) return 0;
     sum += points;
   }
