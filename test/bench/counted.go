@@ -65,7 +65,7 @@ func (s *storedPods) figures() (now, most, all int) {
 
 // measureCounted runs one Job of very many completions, while Winnow deletes its Pods once they are counted (KEP-2307).
 func measureCounted(ctx context.Context, o options, r *report) error {
-	c, err := cluster.Start(ctx, cluster.Options{Nodes: 4, Flags: map[string][]string{
+	c, err := cluster.Start(ctx, cluster.Options{Nodes: 1, Flags: map[string][]string{
 		cluster.Etcd:              {fmt.Sprintf("--unsafe-no-fsync=%t", !o.fsync), "--quota-backend-bytes=8589934592"},
 		cluster.ControllerManager: unlimited,
 		cluster.Scheduler:         {"--kube-api-qps=10000", "--kube-api-burst=10000"},
@@ -135,7 +135,8 @@ func (w *world) runMany(ctx context.Context, r *report, namespace string, comple
 	return perMinute, most, err
 }
 
-// manyCompletions is an Indexed Job, whose status says of each completion that it is counted.
+// manyCompletions is an Indexed Job, whose status says of each completion that it is counted. Its Pods name their Node, because it is not
+// measured how fast they are scheduled.
 func manyCompletions(completions, parallelism int) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "many"},
@@ -145,7 +146,8 @@ func manyCompletions(completions, parallelism int) *batchv1.Job {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"test.winnow.dev/run-for": "100ms"}},
 				Spec: corev1.PodSpec{
-					RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+					RestartPolicy: corev1.RestartPolicyNever, NodeName: "node-0",
+					Containers: []corev1.Container{{Name: "main", Image: "none"}},
 				},
 			},
 		},
