@@ -114,7 +114,9 @@ func (w *world) runCounted(ctx context.Context, o options, r *report) error {
 
 // runMany runs a Job of many completions, and returns how many Pods a minute succeeded until the Job was complete, and how many were stored
 // at most.
-func (w *world) runMany(ctx context.Context, r *report, namespace string, completions, parallelism int) (perMinute float64, most int, err error) {
+func (w *world) runMany(
+	ctx context.Context, r *report, namespace string, completions, parallelism int,
+) (perMinute float64, most int, err error) {
 	stored, err := w.watchPods(ctx, namespace)
 	if err != nil {
 		return 0, 0, err
