@@ -19,12 +19,12 @@ var (
 	codeWord    = regexp.MustCompile("`(\\w+)`")
 )
 
-// TestReasons: the tables of docs/concepts.md explain each reason once, and no other words.
+// TestReasons: the tables of docs/how-it-decides.md explain each reason once, and no other words.
 func TestReasons(t *testing.T) {
-	text := pages(t)[filepath.Join(root, "docs/concepts.md")]
-	_, section, ok := strings.Cut(text, "\n## When unsure, Winnow keeps\n")
+	all := pages(t)
+	_, section, ok := strings.Cut(all[filepath.Join(root, "docs/how-it-decides.md")], "\n## When unsure, Winnow keeps\n")
 	if !ok {
-		t.Fatal("docs/concepts.md has no section of reasons")
+		t.Fatal("docs/how-it-decides.md has no section of reasons")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	want := sets.New(policy.Reasons...).Insert(policy.ReasonThrottled)
@@ -44,17 +44,17 @@ func TestReasons(t *testing.T) {
 	for reason := range got.Difference(want) {
 		t.Errorf("%s has a row, but is no reason", reason)
 	}
-	if events := "`Warning` `" + string(policy.ReasonAnnotationIgnored) + "`"; !strings.Contains(text, events) {
+	if events := "`Warning` `" + string(policy.ReasonAnnotationIgnored) + "`"; !strings.Contains(all[filepath.Join(root, "docs/teams.md")], events) {
 		t.Errorf("no event %s", events)
 	}
 }
 
-// TestReadyReasons: docs/troubleshooting.md has a row for each reason for which docs/concepts.md says that a policy is not Ready.
+// TestReadyReasons: docs/troubleshooting.md has a row for each reason for which docs/teams.md says that a policy is not Ready.
 func TestReadyReasons(t *testing.T) {
 	all := pages(t)
-	row := regexp.MustCompile("(?m)^\\| `False` \\| (.*) \\|$").FindStringSubmatch(all[filepath.Join(root, "docs/concepts.md")])
+	row := regexp.MustCompile("(?m)^\\| `False` \\| (.*) \\|$").FindStringSubmatch(all[filepath.Join(root, "docs/teams.md")])
 	if row == nil {
-		t.Fatal("docs/concepts.md does not say why a policy is not Ready")
+		t.Fatal("docs/teams.md does not say why a policy is not Ready")
 	}
 	for _, word := range codeWord.FindAllStringSubmatch(row[1], -1) {
 		if !strings.Contains(all[filepath.Join(root, "docs/troubleshooting.md")], "\n| `"+word[1]+"` | ") {

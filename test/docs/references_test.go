@@ -28,12 +28,12 @@ func below(t *testing.T, path, title string) string {
 // TestReferrers: the documentation names each resource of Kubernetes that may refer to ConfigMaps and Secrets, where it says what counts
 // and which permissions Winnow needs.
 func TestReferrers(t *testing.T) {
-	what := strings.ToLower(below(t, "docs/concepts.md", "What counts as use"))
+	what := strings.ToLower(below(t, "docs/how-it-decides.md", "What counts as use"))
 	rights := below(t, "docs/install.md", "Permission to see what is used")
 	for _, resource := range references.BuiltinResources() {
 		plural, group, _ := strings.Cut(resource, ".")
 		if !strings.Contains(what, plural) {
-			t.Errorf("docs/concepts.md does not say what %s refer to", resource)
+			t.Errorf("docs/how-it-decides.md does not say what %s refer to", resource)
 		}
 		rule := regexp.MustCompile(`(?m)^- apiGroups: \["?` + regexp.QuoteMeta(group) + `"?\]\n  resources: \[(.*, )?` + plural + `(, .*)?\]$`)
 		if !rule.MatchString(rights) {

@@ -67,7 +67,7 @@ func TestTenantSeesWhoDeletedHisJob(t *testing.T) {
 // documented returns the arguments of the kubectl command with which the docs answer a question about the Job NAME in the namespace TEAM.
 func documented(t *testing.T, question, ns, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/concepts.md")
+	text, err := os.ReadFile("../../docs/teams.md")
 	must(t, err)
 	_, row, found := strings.Cut(string(text), "\n| "+question+" | `kubectl ")
 	command, _, _ := strings.Cut(row, "`")

@@ -1,6 +1,6 @@
 {{- define "gvDetails" }}
-All kinds of `{{ .GroupVersionString }}`, and the types of their fields in alphabetical order. `kubectl explain` says the same. [Concepts](../concepts.md)
-explains how the fields work together.
+All kinds of `{{ .GroupVersionString }}`, and the types of their fields in alphabetical order. `kubectl explain` says the same. [For teams](../teams.md)
+and [For operators](../operators.md) explain how the fields work together.
 
 | kind | resource |
 | --- | --- |

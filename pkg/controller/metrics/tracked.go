@@ -26,7 +26,7 @@ var (
 		"Candidates by their state, as in cleanupcandidates. What Preview policies would do is not counted.",
 		resource, Label{Name: "state", Values: names(candidateStates)})
 	held = collected("winnow_tracker_held", "Objects that are due and held.",
-		resource, Label{Name: "reason", What: "a [reason to keep](concepts.md#when-unsure-winnow-keeps)"})
+		resource, Label{Name: "reason", What: "a [reason to keep](how-it-decides.md#when-unsure-winnow-keeps)"})
 	oldestOverdue = collected("winnow_tracker_oldest_overdue_seconds",
 		"How long the longest-due object is overdue, ignoring objects that are held or being deleted; 0 if there is none. If people let "+
 			"it go only later, as by a change of a policy or an approval, it counts since then.")
