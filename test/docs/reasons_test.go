@@ -44,7 +44,8 @@ func TestReasons(t *testing.T) {
 	for reason := range got.Difference(want) {
 		t.Errorf("%s has a row, but is no reason", reason)
 	}
-	if events := "`Warning` `" + string(policy.ReasonAnnotationIgnored) + "`"; !strings.Contains(all[filepath.Join(root, "docs/teams.md")], events) {
+	teams, events := all[filepath.Join(root, "docs/teams.md")], "`Warning` `"+string(policy.ReasonAnnotationIgnored)+"`"
+	if !strings.Contains(teams, events) {
 		t.Errorf("no event %s", events)
 	}
 }
