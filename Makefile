@@ -93,7 +93,8 @@ release-artifacts: ## Gather all files of a release in _output/release; REPOSITO
 run: export CGO_ENABLED = 0
 run: export GOFLAGS = $(shell go env GOFLAGS) -gcflags=all=-dwarf=false
 run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of it
-	@echo "You will see Winnow delete finished Jobs in a local Kubernetes cluster: which ones, when, and why. Ctrl-C ends it."
+	@echo "You will see Winnow delete finished Jobs in a local Kubernetes cluster:"
+	@echo "which ones, when, and why. Ctrl-C ends it."
 	@go run ./hack/programs -o bin ./hack/demo ./cmd/apiserver ./cmd/kubectl-winnow
 	@exec bin/demo --env bin/demo.env
 
