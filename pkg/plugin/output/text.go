@@ -33,16 +33,21 @@ func PrintLine(w io.Writer, indent, text string) {
 	}
 }
 
-// Sentence returns a sentence of somebody else with a full stop and a capital letter.
+// Sentence returns a sentence of somebody else with a full stop and a capital letter. A command at its end stays as it is, to be copied.
 func Sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	if !strings.HasSuffix(text, ".") {
+	if !strings.HasSuffix(text, ".") && !endsWithCommand(text) {
 		text += "."
 	}
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+func endsWithCommand(text string) bool {
+	begin := strings.LastIndex(text, ": kubectl ")
+	return begin >= 0 && !strings.Contains(text[begin:], ". ")
 }
 
 // When formats a time by its distance from now: "in 5m", or "5m ago".

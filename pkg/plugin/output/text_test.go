@@ -8,6 +8,8 @@ import "testing"
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "it is kept": "It is kept.", "CronJob/x deletes it.": "CronJob/x deletes it.", "état inconnu": "État inconnu.", "削除できません": "削除できません.",
+		"you may not list them: kubectl auth can-i list pods -n a": "You may not list them: kubectl auth can-i list pods -n a",
+		"you may not: kubectl auth can-i x. Ask":                   "You may not: kubectl auth can-i x. Ask.",
 	} {
 		if got := Sentence(text); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
