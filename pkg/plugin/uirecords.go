@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -66,14 +65,13 @@ func (s *uiSource) Records(ctx context.Context, namespace string, since time.Tim
 	return out, nil
 }
 
-// goneOf says how Winnow deleted an object that is gone, if it did and the caller may see that.
-func (s *uiSource) goneOf(ctx context.Context, cluster *local.Cluster, o local.Object) ([]string, error) {
-	gone := []string{"the object is gone"}
+// recordOf returns the record of the last deletion of an object that is gone. It returns nil if there is none that the caller may see.
+func (s *uiSource) recordOf(ctx context.Context, cluster *local.Cluster, o local.Object) (*v1alpha1.CleanupRecord, error) {
 	if installed, err := cluster.Installed(ctx); err != nil || !installed {
-		return gone, err
+		return nil, err
 	}
 	if may, err := cluster.May(ctx, "list", v1alpha1.Resource("cleanuprecords"), o.Namespace); err != nil || !may {
-		return gone, err
+		return nil, err
 	}
 	client, _, err := s.CollectingWinnow()
 	if err != nil {
@@ -83,16 +81,9 @@ func (s *uiSource) goneOf(ctx context.Context, cluster *local.Cluster, o local.O
 		Namespace: o.Namespace, Limit: 1, Fields: fields.OneTermEqualSelector(gc.FieldObject, o.Resource+"/"+o.Name),
 	})
 	if err != nil || len(found) == 0 {
-		return gone, err
+		return nil, err
 	}
-	var text strings.Builder
-	records.Print(&text, &found[0], time.Now())
-	for line := range strings.Lines(text.String()) {
-		if line = strings.TrimSpace(line); line != "" {
-			gone = append(gone, line)
-		}
-	}
-	return gone, nil
+	return &found[0], nil
 }
 
 // unread says which records are not read. The server has those of one namespace after the other, the newest of each first.

@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/plugin/explain"
 	"github.com/winnow-dev/winnow/pkg/plugin/holds"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/records"
 	"github.com/winnow-dev/winnow/pkg/plugin/session"
 	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 	"github.com/winnow-dev/winnow/pkg/version"
@@ -252,12 +253,16 @@ func (s *uiSource) Explain(ctx context.Context, o local.Object) (ui.Explanation,
 		return ui.Explanation{}, err
 	}
 	var out ui.Explanation
-	native, err := s.nativeOf(ctx, o, &out)
-	if err != nil {
+	native, record, err := s.nativeOf(ctx, o, &out)
+	switch {
+	case err != nil:
 		return ui.Explanation{}, err
+	case record != nil:
+		out.Words = *records.Words(record, now)
+	default:
+		e := explain.Explanation{Object: o, Candidate: candidate, Lines: lines, Native: native, Now: now}
+		out.Words = *e.Words()
 	}
-	e := explain.Explanation{Object: o, Candidate: candidate, Lines: lines, Native: native, Now: now}
-	out.Words = *e.Words()
 	return out, nil
 }
 
@@ -269,28 +274,31 @@ func (s *uiSource) candidateOf(ctx context.Context, o local.Object, now time.Tim
 	return s.Candidate(ctx, o, s.draftsIn(o.Namespace), now)
 }
 
-// nativeOf says what controllers of Kubernetes delete, if the caller may read the object, and into out how it is kept.
-func (s *uiSource) nativeOf(ctx context.Context, o local.Object, out *ui.Explanation) ([]string, error) {
+// nativeOf says what controllers of Kubernetes delete, if the caller may read the object, and into out how it is kept. If the object is
+// gone, it returns the record of its deletion, as far as there is one.
+func (s *uiSource) nativeOf(ctx context.Context, o local.Object, out *ui.Explanation) ([]string, *v1alpha1.CleanupRecord, error) {
 	cluster, err := s.Cluster()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	resource := schema.ParseGroupResource(o.Resource)
 	if may, err := cluster.May(ctx, "get", resource, o.Namespace); err != nil {
-		return nil, err
+		return nil, nil, err
 	} else if !may {
-		return []string{"you may not read the object, so this does not say what controllers of Kubernetes do"}, nil
+		return []string{"you may not read the object, so this does not say what controllers of Kubernetes do"}, nil, nil
 	}
 	t, err := s.ObjectIn(o.Namespace, o.Resource, o.Name)
 	if apierrors.IsNotFound(err) {
-		return s.goneOf(ctx, cluster, o)
+		record, err := s.recordOf(ctx, cluster, o)
+		return []string{"the object is gone"}, record, err
 	} else if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.keptOf(ctx, t, out); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.Native(ctx, t)
+	native, err := s.Native(ctx, t)
+	return native, nil, err
 }
 
 // Approve implements ui.Source.

@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/humantime"
+	"github.com/winnow-dev/winnow/pkg/plugin/explain"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 )
 
@@ -76,10 +77,9 @@ var reasons = map[string]string{
 	string(policy.ReasonOverCeiling):  "over a ceiling, because newer objects filled the share of the namespace",
 }
 
-// Print explains a record.
-func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
+// Words returns a record as title, facts and sentences.
+func Words(r *v1alpha1.CleanupRecord, now time.Time) *explain.Words {
 	s := &r.Status
-	output.Heading(w, "%s/%s in namespace %s: Deleted (%s)", s.Object.Resource, s.Object.Name, r.Namespace, s.Reason)
 	by := gc.PolicyName(s.Policy.Kind, s.Policy.Name)
 	if s.Policy.Rule != "" {
 		by += ", rule " + s.Policy.Rule
@@ -87,14 +87,16 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 	if why := reasons[s.Reason]; why != "" {
 		by += ": " + why
 	}
-	output.PrintLine(w, "", fmt.Sprintf("Winnow deleted it at %s, by %s.", at(s.DeletionTime.Time, now), by))
-	if s.AnswerLost {
-		output.PrintLine(w, "", "The answer of the API server was lost. Somebody else may have deleted the object at the same time.")
+	out := &explain.Words{
+		Title: fmt.Sprintf("%s/%s in namespace %s", s.Object.Resource, s.Object.Name, r.Namespace), State: "Deleted", Reason: s.Reason,
+		Message: fmt.Sprintf("Winnow deleted it at %s, by %s.", at(s.DeletionTime.Time, now), by),
 	}
-	fmt.Fprintln(w)
-	line := func(name, text string) {
+	if s.AnswerLost {
+		out.Message += " The answer of the API server was lost. Somebody else may have deleted the object at the same time."
+	}
+	add := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(w, "  %-11s %s\n", name, output.OneLine(text))
+			out.Facts = append(out.Facts, explain.Fact{Name: name, Text: text})
 		}
 	}
 	if s.Since != nil {
@@ -102,27 +104,39 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 		if s.Outcome != "" {
 			outcome = ", " + string(s.Outcome)
 		}
-		line(gc.TriggerOf(gc.After(s.After)).Since, at(s.Since.Time, now)+outcome)
+		add(gc.TriggerOf(gc.After(s.After)).Since, at(s.Since.Time, now)+outcome)
 	}
 	if s.DueTime != nil {
-		line("Due", at(s.DueTime.Time, now)+", deleted "+gc.FormatLateness(s.Lateness)+" later")
+		add("Due", at(s.DueTime.Time, now)+", deleted "+gc.FormatLateness(s.Lateness)+" later")
 	}
-	line("Generation", fmt.Sprintf("%d of the policy", s.Policy.Generation))
+	add("Generation", fmt.Sprintf("%d of the policy", s.Policy.Generation))
 	if s.Owner != nil {
-		line("Controller", Owner(s))
+		add("Controller", Owner(s))
 	}
-	line("Deleted as", s.ServiceAccountName)
+	add("Deleted as", s.ServiceAccountName)
 	if s.WaitTimedOut {
-		line("Waited", "for as long as waitFor allows; its expression was not found to be true")
+		add("Waited", "for as long as waitFor allows; its expression was not found to be true")
 	}
 	if s.ApprovedHold != "" {
-		line("Approved", "it waited under the hold "+s.ApprovedHold+", which somebody approved")
+		add("Approved", "it waited under the hold "+s.ApprovedHold+", which somebody approved")
 	}
 	if until := Copy(s, now); until != "-" {
-		line("Copy", fmt.Sprintf("kept until %s: kubectl winnow restore %s/%s -n %s", s.CopyExpirationTime.UTC().Format(time.RFC3339),
+		add("Copy", fmt.Sprintf("kept until %s: kubectl winnow restore %s/%s -n %s", s.CopyExpirationTime.UTC().Format(time.RFC3339),
 			s.Object.Resource, s.Object.Name, r.Namespace))
 	}
-	line("UID", string(s.Object.UID))
+	add("UID", string(s.Object.UID))
+	return out
+}
+
+// Print explains a record.
+func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
+	words := Words(r, now)
+	output.Heading(w, "%s: %s (%s)", words.Title, words.State, words.Reason)
+	output.PrintLine(w, "", words.Message)
+	fmt.Fprintln(w)
+	for _, f := range words.Facts {
+		fmt.Fprintf(w, "  %-11s %s\n", f.Name, output.OneLine(f.Text))
+	}
 }
 
 func at(t, now time.Time) string {
