@@ -22,7 +22,7 @@ func TestFaults(t *testing.T) {
 		"no YAML":                         {"spec: [", []string{"yaml"}},
 		"nothing":                         {"# nothing\n", []string{"write one policy"}},
 		"two policies":                    {head + "---\n" + head, []string{"write one policy"}},
-		"a Job":                           {"apiVersion: batch/v1\nkind: Job\n", []string{"neither"}},
+		"a Job":                           {"apiVersion: batch/v1\nkind: Job\n", []string{"no policy"}},
 	} {
 		object, faults := Faults(t.Context(), []byte(c.text), "team-a")
 		if object != nil || len(faults) != len(c.want) {

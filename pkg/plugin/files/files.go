@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -70,7 +71,12 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(stdin)
 	}
-	return os.ReadFile(name)
+	content, err := os.ReadFile(name)
+	var path *fs.PathError
+	if errors.As(err, &path) { // The caller names the file.
+		return nil, path.Err
+	}
+	return content, err
 }
 
 // Add adds the policies of a file, which may have several documents.
@@ -126,7 +132,8 @@ func Decode(ctx context.Context, document []byte, namespace string) (runtime.Obj
 	object, kind, err := decoder.Decode(document, nil, nil)
 	switch {
 	case runtime.IsNotRegisteredError(err):
-		return nil, fmt.Errorf("%s is neither a CleanupPolicy nor a ClusterCleanupPolicy of %s", kind.Kind, v1alpha1.SchemeGroupVersion)
+		return nil, fmt.Errorf("%s of %s is no policy; write apiVersion: %s, and kind: CleanupPolicy or ClusterCleanupPolicy",
+			kind.Kind, kind.GroupVersion(), v1alpha1.SchemeGroupVersion)
 	case kind != nil:
 		err = cmp.Or(checkFields(ctx, document, *kind), err)
 	}
