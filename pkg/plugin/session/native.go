@@ -6,6 +6,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -39,9 +40,19 @@ func (s *Session) Native(ctx context.Context, t *Target) ([]string, error) {
 		}
 		out = append(out, line)
 	default:
-		out = append(out, fmt.Sprintf("When %s/%s is deleted, Kubernetes deletes it too.", owner.Kind, owner.Name))
+		out = append(out, withOwner(owner, t.Object.Namespace))
 	}
 	return out, nil
+}
+
+// withOwner says that an object goes with its controller, and how to see when. What has no group, such as a Node, has no answer.
+func withOwner(owner *metav1.OwnerReference, namespace string) string {
+	out := fmt.Sprintf("When %s/%s is deleted, Kubernetes deletes it too.", owner.Kind, owner.Name)
+	if of, err := schema.ParseGroupVersion(owner.APIVersion); err == nil && of.Group != "" {
+		out += fmt.Sprintf(" To see when that is: kubectl winnow why %s.%s/%s -n %s", strings.ToLower(owner.Kind), of.Group,
+			owner.Name, namespace)
+	}
+	return out
 }
 
 // Defaults of the fields of a CronJob.

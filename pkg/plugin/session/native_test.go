@@ -61,3 +61,17 @@ func TestHistoryOfCronJobs(t *testing.T) {
 		t.Errorf("limits: %s", got)
 	}
 }
+
+// TestWithOwner: what a controller owns goes with it, so the question is when the controller goes.
+func TestWithOwner(t *testing.T) {
+	for want, owner := range map[string]metav1.OwnerReference{
+		"When Job/a is deleted, Kubernetes deletes it too. To see when that is: kubectl winnow why job.batch/a -n team-a": {
+			APIVersion: "batch/v1", Kind: "Job", Name: "a",
+		},
+		"When Node/a is deleted, Kubernetes deletes it too.": {APIVersion: "v1", Kind: "Node", Name: "a"},
+	} {
+		if got := withOwner(&owner, "team-a"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

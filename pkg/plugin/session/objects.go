@@ -25,6 +25,9 @@ type Target struct {
 
 // Named returns the object that arguments name as Object takes them. It need not exist.
 func (s *Session) Named(args []string) (local.Object, error) {
+	if err := expectType(args); err != nil {
+		return local.Object{}, err
+	}
 	kind, name, ok := strings.Cut(strings.Join(args, "/"), "/")
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
 		return local.Object{}, fmt.Errorf("%q is no object: name its type too, for example job/NAME", strings.Join(args, " "))
@@ -47,6 +50,14 @@ func (s *Session) Named(args []string) (local.Object, error) {
 	return object, nil
 }
 
+// expectType fails if arguments are only a name.
+func expectType(args []string) error {
+	if len(args) == 1 && !strings.Contains(args[0], "/") {
+		return fmt.Errorf("%q is no object: name its type too, for example job/%[1]s", args[0])
+	}
+	return nil
+}
+
 // Object reads the object that arguments name as kubectl takes them: "job/NAME" or "job NAME".
 func (s *Session) Object(args []string) (*Target, error) {
 	namespace, err := s.Namespace()
@@ -58,8 +69,8 @@ func (s *Session) Object(args []string) (*Target, error) {
 
 // ObjectIn is like Object, in a namespace.
 func (s *Session) ObjectIn(namespace string, args ...string) (*Target, error) {
-	if len(args) == 1 && !strings.Contains(args[0], "/") {
-		return nil, fmt.Errorf("%q is no object: name its type too, for example job/%[1]s", args[0])
+	if err := expectType(args); err != nil {
+		return nil, err
 	}
 	infos, err := resource.NewBuilder(s.Flags).Unstructured().NamespaceParam(namespace).DefaultNamespace().
 		ResourceTypeOrNameArgs(false, args...).Flatten().Do().Infos()
