@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -63,6 +64,9 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 		return err
 	}
 	policy, err := holds.Read(ctx, client, of)
+	if apierrors.IsNotFound(err) {
+		return noSuchPolicy(of)
+	}
 	if err != nil {
 		return err
 	}
@@ -82,6 +86,14 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 	}
 	fmt.Fprintf(o.Out, "%s approved\n", gc.PolicyTitle(policy.Namespace, policy.Name))
 	return nil
+}
+
+// noSuchPolicy is the error if a policy does not exist.
+func noSuchPolicy(of types.NamespacedName) error {
+	if of.Namespace == "" {
+		return fmt.Errorf("there is no ccup/%s; to see the cluster policies: kubectl get ccup", of.Name)
+	}
+	return fmt.Errorf("there is no cup/%s in namespace %s; to see the policies: kubectl get cup -n %[2]s", of.Name, of.Namespace)
 }
 
 // parsePolicy returns which policy an argument names; see holds.Read.

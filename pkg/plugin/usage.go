@@ -6,6 +6,8 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -70,9 +72,16 @@ func seeHelp(cmd *cobra.Command) string { return "see: " + cmd.CommandPath() + "
 // noArguments is for commands without arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
+		if isPolicyFile(args[0]) && cmd.Flags().Lookup("filename") != nil {
+			return fmt.Errorf("%s takes no arguments; did you mean -f %s?", cmd.CommandPath(), args[0])
+		}
 		return fmt.Errorf("%s takes no arguments, so it cannot use %q; %s", cmd.CommandPath(), args[0], seeHelp(cmd))
 	}
 	return nil
+}
+
+func isPolicyFile(argument string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(argument))
 }
 
 // oneObject is for commands whose argument is an object: "job/NAME", or "job NAME".

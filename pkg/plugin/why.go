@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,8 +33,9 @@ type whyOptions struct {
 func newWhy(s *session.Session) *cobra.Command {
 	o := &whyOptions{Session: s}
 	cmd := &cobra.Command{
-		Use:   "why TYPE/NAME",
-		Short: "Explain when an object is deleted, by what, and what would keep it",
+		Use:        "why TYPE/NAME",
+		SuggestFor: []string{"explain"},
+		Short:      "Explain when an object is deleted, by what, and what would keep it",
 		Long: `Explain when an object is deleted, by what, and what would keep it.
 
 With Winnow in the cluster, its server answers. Without Winnow, or with -f, this command decides as the server does. It only reads.
@@ -84,12 +86,37 @@ func (o *whyOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if drafts.Empty() {
-		if e.Keep, err = o.HowToKeep(ctx, object, candidate); err != nil {
+		if e.Next, err = o.next(ctx, object, candidate, lines); err != nil {
 			return err
 		}
 	}
 	e.Print(o.Out)
 	return nil
+}
+
+// next says what can be done about the object.
+func (o *whyOptions) next(ctx context.Context, t *session.Target, c *v1alpha1.CleanupCandidate, lines []string) ([]string, error) {
+	object := t.Object
+	if c == nil {
+		if !slices.Contains(lines, gc.NoPolicyAbout(object.Resource, object.Namespace)) {
+			return nil, nil
+		}
+		return []string{fmt.Sprintf("To try a policy: kubectl winnow why %s/%s -n %s -f policy.yaml", object.Resource, object.Name,
+			object.Namespace)}, nil
+	}
+	var out []string
+	if by := c.Status.DecidedBy; c.Status.Reason == string(v1alpha1.CandidateHeld) && by != nil {
+		policy := fmt.Sprintf("%s -n %s", by.Name, object.Namespace)
+		if by.Kind == gc.KindClusterCleanupPolicy {
+			policy = gc.PolicyName(by.Kind, by.Name)
+		}
+		out = append(out, "To see what waits, and to approve it: kubectl winnow approve "+policy)
+	}
+	keep, err := o.HowToKeep(ctx, t, c)
+	if err != nil || keep == "" {
+		return out, err
+	}
+	return append(out, keep), nil
 }
 
 // explainGone explains the last deletion of an object of this name by Winnow. It fails if none is known.
@@ -110,6 +137,9 @@ func (o *whyOptions) explainGone(ctx context.Context, args []string) error {
 	case err != nil:
 		return fmt.Errorf("%s, and Winnow does not say if it deleted it: %w", gone, err)
 	case len(found) == 0:
+		if object.Resource == gc.ResourcePods {
+			gone += " (a Pod goes with its Job, so ask for the Job too)"
+		}
 		return fmt.Errorf("%s, and no record that you may see says that Winnow deleted it; to see what it deleted: kubectl winnow history -n %s",
 			gone, object.Namespace)
 	}

@@ -51,6 +51,32 @@ func TestWhyOffersToKeep(t *testing.T) {
 	}
 }
 
+// TestWhySaysWhatToDo: what waits for approval can be approved, and where no policy is about an object, one can be tried.
+func TestWhySaysWhatToDo(t *testing.T) {
+	ofCluster := candidates(v1alpha1.CandidateHeld, "Held")
+	ofCluster[0].Status.DecidedBy.Kind = "ClusterCleanupPolicy"
+	for name, c := range map[string]struct {
+		candidates []v1alpha1.CleanupCandidate
+		want       string
+	}{
+		"held":            {candidates(v1alpha1.CandidateHeld, "Held"), "To see what waits, and to approve it: kubectl winnow approve p -n team-a\n"},
+		"held everywhere": {ofCluster, "To see what waits, and to approve it: kubectl winnow approve ccup/p\n"},
+		"held otherwise":  {candidates(v1alpha1.CandidateHeld, "Managed"), ""},
+		"due":             {candidates(v1alpha1.CandidateDue, "Expired"), ""},
+	} {
+		out, errOut, code := newTestCluster(t).withWinnow(c.candidates, nil).run("why", "job/a")
+		if code != 0 || !strings.Contains(out, c.want) || strings.Contains(out, "approve") != (c.want != "") {
+			t.Errorf("%s ended with %d: %s%s", name, code, out, errOut)
+		}
+	}
+	out, errOut, code := newTestCluster(t).run("why", "job/a")
+	if code != 0 || !strings.HasSuffix(out, "To try a policy: kubectl winnow why jobs.batch/a -n team-a -f policy.yaml\n") {
+		t.Errorf("without a policy, it ended with %d: %s%s", code, out, errOut)
+	}
+	newTestCluster(t).withWinnow(nil, nil).expectError("there is no cup/p in namespace team-a; to see the policies: kubectl get cup -n team-a",
+		"approve", "p")
+}
+
 // TestWhyOfSomethingGone answers from the records.
 func TestWhyOfSomethingGone(t *testing.T) {
 	record := v1alpha1.CleanupRecord{

@@ -27,8 +27,8 @@ type Explanation struct {
 	Lines []string
 	// Native says what controllers of Kubernetes do.
 	Native []string
-	// Keep says how to keep the object; empty if that is not possible, or not wanted.
-	Keep string
+	// Next are the commands that go on from here, each in a sentence.
+	Next []string
 	// Wide also shows the policies and rules that do not match.
 	Wide bool
 	Now  time.Time
@@ -89,7 +89,9 @@ func (e *Explanation) Print(w io.Writer) {
 	for _, line := range words.Lines {
 		output.PrintLine(w, "", line)
 	}
-	output.PrintLine(w, "", e.Keep)
+	for _, line := range e.Next {
+		output.PrintLine(w, "", line)
+	}
 }
 
 // Outcome is the state of a candidate with the reason, unless both are the same word: "Held" says it once.

@@ -21,7 +21,7 @@ func TestExplanation(t *testing.T) {
 	by := v1alpha1.CandidatePolicy{Kind: "CleanupPolicy", Name: "ci", Mode: "Enforce", Rule: "few"}
 	e := Explanation{
 		Object: local.Object{Resource: "jobs.batch", Namespace: "team-a", Name: "build-7"}, Now: plugintest.Now, Wide: true,
-		Lines: []string{"pods are not counted"}, Native: []string{"CronJob/x deletes it."}, Keep: "To keep it: x",
+		Lines: []string{"pods are not counted"}, Native: []string{"CronJob/x deletes it."}, Next: []string{"To keep it: x"},
 		Candidate: &v1alpha1.CleanupCandidate{Status: v1alpha1.CleanupCandidateStatus{
 			State: "Waiting", Reason: "NotDue", Message: "it is kept" + plugintest.Hostile, Since: &finished, Outcome: "Failed", TTL: "2h",
 			DueTime: new(metav1.NewTime(plugintest.Now.Add(time.Hour))), DecidedBy: &by, Finalizers: []string{"a", "b"},
