@@ -193,6 +193,14 @@ func writePolicy(t *testing.T) string {
 	return path
 }
 
+func writeClusterPolicy(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	writeFile(t, path, "{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, "+
+		"spec: {mode: Enforce, namespaceSelector: {}, ttlAfterFinished: 1h}}")
+	return path
+}
+
 // TestNoCluster: where nothing answers, each command says so in one line.
 func TestNoCluster(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -251,10 +259,7 @@ func TestSilentWinnow(t *testing.T) {
 
 // TestOlderWinnow: a server that cannot review cluster policies yet.
 func TestOlderWinnow(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "policy.yaml")
-	writeFile(t, file, "{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, "+
-		"spec: {mode: Enforce, namespaceSelector: {}, ttlAfterFinished: 1h}}")
-	newTestCluster(t).withWinnow(nil, nil).expectError("is older than this plugin", "preview", "-f", file)
+	newTestCluster(t).withWinnow(nil, nil).expectError("is older than this plugin", "preview", "-f", writeClusterPolicy(t))
 }
 
 // TestNoRights: what the user may not do is said in one line, with what to ask for.
@@ -264,6 +269,11 @@ func TestNoRights(t *testing.T) {
 	newTestCluster(t).with(forbidden).expectError(hint, "why", "job/a")
 	newTestCluster(t).with(forbidden).expectError(hint, "keep", "job/a", "--forever")
 	newTestCluster(t).withWinnow(nil, nil).with(forbidden).expectError(hint, "history")
+
+	review := map[string]any{winnowPath + "/clustercleanupreviews": http.StatusForbidden}
+	file := writeClusterPolicy(t)
+	newTestCluster(t).withWinnow(nil, nil).with(review).expectError(
+		`User "vic" cannot do it; to try it in one namespace: kubectl winnow report -n team-a -f `+file, "preview", "-f", file)
 
 	blind := newTestCluster(t)
 	blind.denied = []string{"list jobs", "list pods", "list cronjobs"}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/files"
@@ -81,7 +82,7 @@ func (o *previewOptions) run(ctx context.Context) error {
 	}
 	for _, draft := range drafts.ClusterPolicies {
 		review, warnings, err := cluster.ClusterReview(ctx, installed, draft)
-		if err := o.warn(warnings, err); err != nil {
+		if err := o.warn(warnings, o.inOneNamespace(err)); err != nil {
 			return err
 		}
 		review.APIVersion, review.Kind = v1alpha1.SchemeGroupVersion.String(), "ClusterCleanupReview"
@@ -106,6 +107,18 @@ func (o *previewOptions) run(ctx context.Context) error {
 		return errors.New("not all objects were counted, so the policy may delete some of them")
 	}
 	return nil
+}
+
+// inOneNamespace adds to an error that the caller may not review a cluster policy what they can do instead.
+func (o *previewOptions) inOneNamespace(err error) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	namespace, unknown := o.Namespace()
+	if unknown != nil {
+		return err
+	}
+	return fmt.Errorf("%w; to try it in one namespace: kubectl winnow report -n %s -f %s", err, namespace, strings.Join(o.files.Names, ","))
 }
 
 // drafts returns the policies in the files.

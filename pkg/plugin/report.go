@@ -199,11 +199,15 @@ func (o *reportOptions) print(d *document, governed, everywhere bool) error {
 		}
 		return o.printDeletions(d)
 	}
+	seen := "" // There may be cluster policies that the caller may not list.
+	if len(d.Incomplete) > 0 {
+		seen = " that could be read"
+	}
 	switch {
 	case governed:
-		o.say("\nThe policies delete nothing " + gc.InNamespace(d.Namespace) + " within a week.")
+		o.say("\nThe policies" + seen + " delete nothing " + gc.InNamespace(d.Namespace) + " within a week.")
 	case len(d.Finished) > 0:
-		o.say("\nNo policy deletes them. To see what a policy would delete: kubectl winnow report " + d.scope() + " -f policy.yaml\n" +
+		o.say("\nNo policy" + seen + " deletes them. To see what a policy would delete: kubectl winnow report " + d.scope() + " -f policy.yaml\n" +
 			"An example of a policy is in: kubectl winnow report --help")
 	}
 	return nil

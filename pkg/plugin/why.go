@@ -110,7 +110,7 @@ func (o *whyOptions) next(ctx context.Context, t *session.Target, c *v1alpha1.Cl
 		if by.Kind == gc.KindClusterCleanupPolicy {
 			policy = gc.PolicyName(by.Kind, by.Name)
 		}
-		out = append(out, "To see what waits, and to approve it: kubectl winnow approve "+policy)
+		out = append(out, "Whoever may approve the change can see what waits: kubectl winnow approve "+policy)
 	}
 	keep, err := o.HowToKeep(ctx, t, c)
 	if err != nil || keep == "" {
@@ -140,8 +140,8 @@ func (o *whyOptions) explainGone(ctx context.Context, args []string) error {
 		if object.Resource == gc.ResourcePods {
 			gone += " (a Pod goes with its Job, so ask for the Job too)"
 		}
-		return fmt.Errorf("%s, and no record that you may see says that Winnow deleted it; to see what it deleted: kubectl winnow history -n %s",
-			gone, object.Namespace)
+		return fmt.Errorf("%s, and no record that you may see says that Winnow deleted it. Records are stored some seconds later; "+
+			"to see them: kubectl winnow history -n %s", gone, object.Namespace)
 	}
 	if o.format.Name == "" || o.format.Name == "wide" {
 		records.Print(o.Out, &found[0], time.Now())

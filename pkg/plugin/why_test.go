@@ -59,8 +59,8 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		candidates []v1alpha1.CleanupCandidate
 		want       string
 	}{
-		"held":            {candidates(v1alpha1.CandidateHeld, "Held"), "To see what waits, and to approve it: kubectl winnow approve p -n team-a\n"},
-		"held everywhere": {ofCluster, "To see what waits, and to approve it: kubectl winnow approve ccup/p\n"},
+		"held":            {candidates(v1alpha1.CandidateHeld, "Held"), "Whoever may approve the change can see what waits: kubectl winnow approve p -n team-a\n"},
+		"held everywhere": {ofCluster, "Whoever may approve the change can see what waits: kubectl winnow approve ccup/p\n"},
 		"held otherwise":  {candidates(v1alpha1.CandidateHeld, "Managed"), ""},
 		"due":             {candidates(v1alpha1.CandidateDue, "Expired"), ""},
 	} {
@@ -93,6 +93,6 @@ func TestWhyOfSomethingGone(t *testing.T) {
 		t.Errorf("ended with %d: %s%s", code, out, errOut)
 	}
 	newTestCluster(t).withWinnow(nil, nil).expectError("there is no jobs.batch/gone in namespace team-a, and no record that you may see says "+
-		"that Winnow deleted it; to see what it deleted: kubectl winnow history -n team-a", "why", "job/gone")
+		"that Winnow deleted it. Records are stored some seconds later; to see them: kubectl winnow history -n team-a", "why", "job/gone")
 	newTestCluster(t).expectError("there is no jobs.batch/gone in namespace team-a; there is no Winnow in this cluster", "why", "job/gone")
 }
