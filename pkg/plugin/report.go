@@ -207,8 +207,8 @@ func (o *reportOptions) print(d *document, governed, everywhere bool) error {
 	case governed:
 		o.say("\nThe policies" + seen + " delete nothing " + gc.InNamespace(d.Namespace) + " within a week.")
 	case len(d.Finished) > 0:
-		o.say("\nNo policy" + seen + " deletes them. To see what a policy would delete: kubectl winnow report " + d.scope() + " -f policy.yaml\n" +
-			"An example of a policy is in: kubectl winnow report --help")
+		o.say("\nNo policy" + seen + " deletes them. To see what a policy would delete: kubectl winnow report " + d.scope() +
+			" -f policy.yaml\nAn example of a policy is in: kubectl winnow report --help")
 	}
 	return nil
 }

@@ -101,8 +101,7 @@ func (o *whyOptions) next(ctx context.Context, t *session.Target, c *v1alpha1.Cl
 		if !slices.Contains(lines, gc.NoPolicyAbout(object.Resource, object.Namespace)) {
 			return nil, nil
 		}
-		return []string{fmt.Sprintf("To try a policy: kubectl winnow why %s/%s -n %s -f policy.yaml", object.Resource, object.Name,
-			object.Namespace)}, nil
+		return o.tryPolicy(ctx, object)
 	}
 	var out []string
 	if by := c.Status.DecidedBy; c.Status.Reason == string(v1alpha1.CandidateHeld) && by != nil {
@@ -117,6 +116,24 @@ func (o *whyOptions) next(ctx context.Context, t *session.Target, c *v1alpha1.Cl
 		return out, err
 	}
 	return append(out, keep), nil
+}
+
+// tryPolicy says how to try a policy for an object that none is about. Perhaps there is no Winnow either.
+func (o *whyOptions) tryPolicy(ctx context.Context, object local.Object) ([]string, error) {
+	cluster, err := o.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	installed, err := cluster.Installed(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking for the API of Winnow: %w", err)
+	}
+	var out []string
+	if !installed {
+		out = append(out, "There is no Winnow in this cluster.")
+	}
+	return append(out, fmt.Sprintf("To try a policy: kubectl winnow why %s/%s -n %s -f policy.yaml", object.Resource, object.Name,
+		object.Namespace)), nil
 }
 
 // explainGone explains the last deletion of an object of this name by Winnow. It fails if none is known.
