@@ -28,10 +28,16 @@ func (s *Session) Explain(err error) string {
 		return "the cluster does not accept your credentials; log in again, or choose another user or context: kubectl config get-contexts"
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot "): // Otherwise it is a quota, or another admission plugin.
 		return err.Error() + "; to see what you may do: kubectl auth can-i --list" + s.flagNamespace()
-	case strings.HasPrefix(err.Error(), "context ") && strings.HasSuffix(err.Error(), " does not exist"): // client-go has no type for it.
+	case noContext(err.Error()):
 		return err.Error() + "; to see the contexts: kubectl config get-contexts"
 	}
 	return err.Error()
+}
+
+// noContext reports whether a message of client-go says that there is no such context. client-go has no type for it.
+func noContext(message string) bool {
+	return strings.HasPrefix(message, "context ") && strings.HasSuffix(message, " does not exist") ||
+		strings.Contains(message, "context was not found for specified context")
 }
 
 // ofWinnow reports whether an error is an answer about a resource of Winnow.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,5 +63,9 @@ func TestExplain(t *testing.T) {
 	_, err := s.Flags.ToRESTConfig()
 	if want := `context "nowhere" does not exist; to see the contexts: kubectl config get-contexts`; err == nil || s.Explain(err) != want {
 		t.Errorf("a missing context: got %s, want %s", s.Explain(err), want)
+	}
+	_, err = s.Namespace()
+	if err == nil || !strings.HasSuffix(s.Explain(err), "nowhere; to see the contexts: kubectl config get-contexts") {
+		t.Errorf("a missing context, for its namespace: %s", s.Explain(err))
 	}
 }
