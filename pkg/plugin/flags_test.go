@@ -97,7 +97,7 @@ func TestUsage(t *testing.T) {
 		"unused -o wide":                       "allowed formats are: json,yaml,name,csv",
 		"unused -A -o name":                    "use -o csv or -o json",
 		"unused --older-than 3":                `--older-than="3" needs a unit after "3": w, d, h, m or s; use for example 90d`,
-		"history --since 1month":               `--since="1month" has the unknown unit "month"; units are w, d, h, m and s; use for example 90m or 7d`,
+		"history --since 1month":               `--since="1month" has the unknown unit "month"; units are w, d, h, m and s; use for example 90m, 7d or 2027-01-31`,
 		"test -o yaml":                         "allowed formats are: json,junit",
 		"test missing.test.yaml":               "no such file",
 	} {

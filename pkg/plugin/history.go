@@ -55,7 +55,7 @@ resources that you may list.`,
 	}
 	o.format.AddFlag(cmd, "json", "yaml", "name", "wide")
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the records of all namespaces.")
-	cmd.Flags().StringVar(&o.since, "since", "", `Show only deletions within this time, for example 30m, 12h or 7d.`)
+	cmd.Flags().StringVar(&o.since, "since", "", "Show only deletions within this time, for example 30m, 12h or 7d, or since a time or day (UTC): 2027-01-31.")
 	cmd.Flags().StringVar(&o.policy, "policy", "", "Show only what the policy of this name deleted.")
 	cmd.Flags().IntVar(&o.limit, "limit", 1000, "How many records to read at most. 0 means all.")
 	return cmd
@@ -105,12 +105,8 @@ func (o *historyOptions) query(args []string, now time.Time) (records.Query, err
 	if o.limit < 0 {
 		return q, fmt.Errorf("--limit is %d, it must be at least 0", o.limit)
 	}
-	if o.since != "" {
-		ttl, err := gc.ParseDuration(o.since)
-		if err != nil {
-			return q, fmt.Errorf("--since=%q %w; use for example 90m or 7d", o.since, err)
-		}
-		q.Since = now.Add(-ttl)
+	if q.Since, err = o.begin(now); err != nil {
+		return q, err
 	}
 	selector := fields.Set{}
 	if o.policy != "" {
@@ -125,6 +121,21 @@ func (o *historyOptions) query(args []string, now time.Time) (records.Query, err
 	}
 	q.Fields = selector.AsSelector()
 	return q, nil
+}
+
+// begin returns since when deletions are shown; zero if all are.
+func (o *historyOptions) begin(now time.Time) (time.Time, error) {
+	if o.since == "" {
+		return time.Time{}, nil
+	}
+	if at, ok := moment(o.since); ok {
+		return at, nil
+	}
+	d, err := gc.ParseDuration(o.since)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("--since=%q %w; use for example 90m, 7d or 2027-01-31", o.since, err)
+	}
+	return now.Add(-d), nil
 }
 
 func (o *historyOptions) print(namespace string, found []v1alpha1.CleanupRecord) error {

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,6 +22,20 @@ func TestTooMany(t *testing.T) {
 	} {
 		if got := tooMany(records.Query{Namespace: namespace, Limit: 2}, found); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestSince: a duration before now, a time, or a day.
+func TestSince(t *testing.T) {
+	now := time.Date(2027, 2, 1, 12, 0, 0, 0, time.UTC)
+	for since, want := range map[string]time.Time{
+		"": {}, "36h": now.Add(-36 * time.Hour), "2027-01-31": time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC),
+		"2027-01-31T13:00:00+01:00": time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC),
+	} {
+		o := historyOptions{since: since}
+		if at, err := o.begin(now); err != nil || !at.Equal(want) {
+			t.Errorf("%q: %v, %v", since, at, err)
 		}
 	}
 }

@@ -95,12 +95,20 @@ func (o *keepOptions) end(now time.Time) (time.Time, error) {
 		}
 		return now.Add(d), nil
 	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, o.until); err == nil {
-			return at, nil
-		}
+	if at, ok := moment(o.until); ok {
+		return at, nil
 	}
 	return time.Time{}, fmt.Errorf("--until=%q is neither a time nor a day; use for example 2027-01-31T12:00:00Z or 2027-01-31", o.until)
+}
+
+// moment returns the time that a text is (RFC 3339), or at which the day begins in UTC that it is.
+func moment(text string) (at time.Time, ok bool) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
 }
 
 func (o *keepOptions) run(ctx context.Context, args []string) error {
