@@ -189,6 +189,7 @@ func TestTimeOut(t *testing.T) {
 	s.answer = func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
 		<-r.Context().Done()
+		panic(http.ErrAbortHandler) // To return would answer 200, which may still be read while the connection is closed.
 	}
 	got := newDeleter(s, fixedClock()).Delete(ctx, order(testbuilders.Job("a").Fact(), metav1.DeletePropagationBackground))
 	if got.Outcome != deletion.Unknown {
