@@ -55,7 +55,8 @@ resources that you may list.`,
 	}
 	o.format.AddFlag(cmd, "json", "yaml", "name", "wide")
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the records of all namespaces.")
-	cmd.Flags().StringVar(&o.since, "since", "", "Show only deletions within this time, for example 30m, 12h or 7d, or since a time or day (UTC): 2027-01-31.")
+	cmd.Flags().StringVar(&o.since, "since", "",
+		"Show only deletions within this time, for example 30m, 12h or 7d, or since a time or day (UTC): 2027-01-31.")
 	cmd.Flags().StringVar(&o.policy, "policy", "", "Show only what the policy of this name deleted.")
 	cmd.Flags().IntVar(&o.limit, "limit", 1000, "How many records to read at most. 0 means all.")
 	return cmd
