@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	countedJobs = flag.Int("counted-jobs", 25, "how many random Jobs TestCountedPodsOfRandomJobs runs, each with and without Winnow")
+	countedJobs = flag.Int("counted-jobs", 15, "how many random Jobs TestCountedPodsOfRandomJobs runs, each with and without Winnow")
 	countedSeed = flag.Uint64("counted-seed", 1, "the seed of what TestCountedPodsOfRandomJobs runs")
 )
 

@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	overRestarts = flag.Int("over-restarts", 300, "how many objects TestDeletionsOverRestarts deletes")
+	overRestarts = flag.Int("over-restarts", 180, "how many objects TestDeletionsOverRestarts deletes")
 	restartsSeed = flag.Uint64("restarts-seed", 1, "the seed of what TestDeletionsOverRestarts does")
 )
 
