@@ -77,13 +77,7 @@ func (s *uiSource) recordOf(ctx context.Context, cluster *local.Cluster, o local
 	if err != nil {
 		return nil, err
 	}
-	found, _, err := records.Read(ctx, client, records.Query{
-		Namespace: o.Namespace, Limit: 1, Fields: fields.OneTermEqualSelector(gc.FieldObject, o.Resource+"/"+o.Name),
-	})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	return records.LastOf(ctx, client, o)
 }
 
 // unread says which records are not read. The server has those of one namespace after the other, the newest of each first.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -147,13 +146,11 @@ func (o *whyOptions) explainGone(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s; %w", gone, err)
 	}
-	found, _, err := records.Read(ctx, client, records.Query{
-		Namespace: object.Namespace, Limit: 1, Fields: fields.OneTermEqualSelector(gc.FieldObject, object.Resource+"/"+object.Name),
-	})
+	last, err := records.LastOf(ctx, client, object)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s, and Winnow does not say if it deleted it: %w", gone, err)
-	case len(found) == 0:
+	case last == nil:
 		if object.Resource == gc.ResourcePods {
 			gone += " (a Pod goes with its Job, so ask for the Job too)"
 		}
@@ -161,13 +158,13 @@ func (o *whyOptions) explainGone(ctx context.Context, args []string) error {
 			"to see them: kubectl winnow history -n %s", gone, object.Namespace)
 	}
 	if o.format.Name == "" || o.format.Name == "wide" {
-		records.Print(o.Out, &found[0], time.Now())
+		records.Print(o.Out, last, time.Now())
 		return nil
 	}
-	found[0].APIVersion, found[0].Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupRecord"
-	printed, err := o.format.Document(o.Out, &found[0])
+	last.APIVersion, last.Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupRecord"
+	printed, err := o.format.Document(o.Out, last)
 	if !printed {
-		fmt.Fprintf(o.Out, "cleanuprecord.%s/%s\n", v1alpha1.GroupName, found[0].Name)
+		fmt.Fprintf(o.Out, "cleanuprecord.%s/%s\n", v1alpha1.GroupName, last.Name)
 	}
 	return err
 }

@@ -78,12 +78,7 @@ func (e *Explanation) Print(w io.Writer) {
 		output.Heading(w, "%s: %s", words.Title, Outcome(&e.Candidate.Status))
 		output.PrintLine(w, "", words.Message)
 		fmt.Fprintln(w)
-		for _, f := range words.Facts {
-			fmt.Fprintf(w, "  %-11s %s\n", f.Name, output.OneLine(f.Text))
-			for _, detail := range f.Details {
-				output.PrintLine(w, "              ", detail)
-			}
-		}
+		PrintFacts(w, words.Facts)
 		fmt.Fprintln(w)
 	}
 	for _, line := range words.Lines {
@@ -91,6 +86,16 @@ func (e *Explanation) Print(w io.Writer) {
 	}
 	for _, line := range e.Next {
 		output.PrintLine(w, "", line)
+	}
+}
+
+// PrintFacts prints each fact on a line, and its details below.
+func PrintFacts(w io.Writer, facts []Fact) {
+	for _, f := range facts {
+		fmt.Fprintf(w, "  %-11s %s\n", f.Name, output.OneLine(f.Text))
+		for _, detail := range f.Details {
+			output.PrintLine(w, "              ", detail)
+		}
 	}
 }
 

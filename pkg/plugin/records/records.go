@@ -22,6 +22,7 @@ import (
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/plugin/explain"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 )
 
@@ -61,6 +62,17 @@ func Read(ctx context.Context, client gcclient.CleanupRecordsGetter, q Query) (f
 			return found, false, nil
 		}
 	}
+}
+
+// LastOf returns the record of the last deletion of an object of this name; nil if there is none that the caller may see.
+func LastOf(ctx context.Context, client gcclient.CleanupRecordsGetter, o local.Object) (*v1alpha1.CleanupRecord, error) {
+	found, _, err := Read(ctx, client, Query{
+		Namespace: o.Namespace, Limit: 1, Fields: fields.OneTermEqualSelector(gc.FieldObject, o.Resource+"/"+o.Name),
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 // SortNewest sorts records of any namespaces, the newest first.
@@ -134,9 +146,7 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 	output.Heading(w, "%s: %s (%s)", words.Title, words.State, words.Reason)
 	output.PrintLine(w, "", words.Message)
 	fmt.Fprintln(w)
-	for _, f := range words.Facts {
-		fmt.Fprintf(w, "  %-11s %s\n", f.Name, output.OneLine(f.Text))
-	}
+	explain.PrintFacts(w, words.Facts)
 }
 
 func at(t, now time.Time) string {

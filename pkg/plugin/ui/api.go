@@ -120,43 +120,41 @@ func (a *api) candidates(r *http.Request) (any, error) {
 }
 
 func (a *api) explanation(r *http.Request) (any, error) {
-	o, err := named(local.Object{Resource: r.FormValue("resource"), Namespace: r.FormValue("namespace"), Name: r.FormValue("name")})
-	if err != nil {
+	o := local.Object{Resource: r.FormValue("resource"), Namespace: r.FormValue("namespace"), Name: r.FormValue("name")}
+	if err := expectNamed(o); err != nil {
 		return nil, err
 	}
 	return a.source.Explain(r.Context(), o)
 }
 
-// named fails if a part of the name of an object is missing.
-func named(o local.Object) (local.Object, error) {
+// expectNamed fails if a part of the name of an object is missing.
+func expectNamed(o local.Object) error {
 	if o.Resource == "" || o.Namespace == "" || o.Name == "" {
-		return o, badRequest{errors.New("name a resource, a namespace and an object")}
+		return badRequest{errors.New("name a resource, a namespace and an object")}
 	}
-	return o, nil
+	return nil
 }
 
 func (a *api) keep(r *http.Request) (any, error) {
 	var in struct {
-		Resource, Namespace, Name string
-		For                       string
+		local.Object
+		For string
 	}
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	o, err := named(local.Object{Resource: in.Resource, Namespace: in.Namespace, Name: in.Name})
-	if err != nil {
+	if err := expectNamed(in.Object); err != nil {
 		return nil, err
 	}
-	return struct{}{}, a.source.Keep(r.Context(), o, in.For)
+	return struct{}{}, a.source.Keep(r.Context(), in.Object, in.For)
 }
 
 func (a *api) release(r *http.Request) (any, error) {
-	var in struct{ Resource, Namespace, Name string }
-	if err := decode(r, &in); err != nil {
+	var o local.Object
+	if err := decode(r, &o); err != nil {
 		return nil, err
 	}
-	o, err := named(local.Object{Resource: in.Resource, Namespace: in.Namespace, Name: in.Name})
-	if err != nil {
+	if err := expectNamed(o); err != nil {
 		return nil, err
 	}
 	return struct{}{}, a.source.Release(r.Context(), o)
