@@ -164,6 +164,9 @@ func (k *Knowledge) wantedMatches(
 		previews.Insert(p.MatchIDs()...)
 	}
 	add := func(key memory.MatchKey) {
+		if len(out) >= maxMatchMarks {
+			return
+		}
 		mark, young := k.matchMark(ns, key, now, complete)
 		if known = known && !young; !young && !mark.Since.IsZero() {
 			out[key] = mark
@@ -176,14 +179,12 @@ func (k *Knowledge) wantedMatches(
 		}
 		if complete = complete && k.matchesComplete(ns); previews.Has(key.Rule) {
 			ofPreviews = append(ofPreviews, key)
-		} else if len(out) < maxMatchMarks {
+		} else {
 			add(key)
 		}
 	}
 	for _, key := range ofPreviews {
-		if len(out) < maxMatchMarks {
-			add(key)
-		}
+		add(key)
 	}
 	return out, known
 }
