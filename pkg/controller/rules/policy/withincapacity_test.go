@@ -12,7 +12,7 @@ import (
 )
 
 // TestWithinCapacity: only what newer objects can replace is kept for the reason WithinCapacity, and has no TTL. What nothing limits is kept
-// for the reason Never, also if a limit by count says nothing for want of a quota.
+// for the reason Never, even if a limit by count is a percentage of a quota that does not exist.
 func TestWithinCapacity(t *testing.T) {
 	f := testbuilders.Job("j").Complete(finished).Fact()
 	few := func(name string) *testbuilders.PolicyBuilder {
