@@ -176,6 +176,15 @@ func TestAddress(t *testing.T) {
 	p.shows("#state", "<img src=x>")
 }
 
+// TestClickWhileReading: what the page writes into the address does not take back a click that it has not seen yet, as while it starts.
+func TestClickWhileReading(t *testing.T) {
+	p := open(t, serveSource(t, newBigSource("other")))
+	p.section("candidates")
+	eval[bool](p, `(() => { const e = document.getElementById('namespace'); location.hash = '#history'; e.value = 'other';
+		return e.dispatchEvent(new Event('change')); })()`)
+	p.eventually("!document.getElementById('history').hidden && location.hash.startsWith('#history') && location.hash.includes('namespace=other')")
+}
+
 // TestChart: the axis has whole numbers, each label says how long from now a bar begins, and what is held has bars of its own.
 func TestChart(t *testing.T) {
 	p := open(t, serveSource(t, newBigSource()))

@@ -78,9 +78,11 @@ function show(all, own) {
   set($("updated"), `Read at ${new Date(all.time).toLocaleTimeString()}`);
 }
 
-// remember writes what a person has chosen into the address.
+// remember writes what a person has chosen into the address, unless that leads to another section already: route does it then.
 function remember() {
-  if (place) window.history.replaceState(null, "", link(current, { namespace, ...views[current].chosen?.() }));
+  const { section } = read();
+  const leaving = Object.hasOwn(views, section) && section !== current;
+  if (place && !leaving) window.history.replaceState(null, "", link(current, { namespace, ...views[current].chosen?.() }));
 }
 
 function choose(name) {
