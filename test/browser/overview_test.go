@@ -203,10 +203,13 @@ func TestChart(t *testing.T) {
 		t.Errorf("labels %q, want %q", labels, want)
 	}
 	// What is due in an hour and a half is in the second of the bars, and so is its title.
-	if title := eval[string](p, "document.querySelector('#chart g title').textContent"); !strings.HasSuffix(title, "3 jobs.batch") {
+	if title := eval[string](p, "document.querySelector('#chart a title').textContent"); !strings.HasSuffix(title, "3 jobs.batch") {
 		t.Errorf("the first bar is %q", title)
 	}
 	p.shows("#legend", "Held when due (4)")
+	p.do(chromedp.Click[chromedp.CSS]("#chart rect")) // A bar leads to what it counts.
+	p.shows("#found", "3 candidates")
+	p.section("overview")
 	for most, want := range map[int]string{1: "0,1", 3: "0,1,2,3", 5: "0,2,4,6", 10: "0,5,10", 101: "0,50,100,150", 4000: "0,1000,2000,3000,4000"} {
 		if got := eval[string](p, fmt.Sprintf("import('./chart.js').then((m) => m.scale(%d).join())", most)); got != want {
 			t.Errorf("the scale for %d is %s, want %s", most, got, want)
@@ -257,12 +260,14 @@ func TestScreens(t *testing.T) {
 func TestNothingYet(t *testing.T) {
 	p := open(t, serveSource(t, &policySource{}))
 	p.shows("#attention", "Nothing waits for a person here.")
+	p.eventually("document.querySelector('#chart .empty') && !document.querySelector('#chart + details').checkVisibility()")
 	for section, link := range map[string]string{"overview": "#resources a", "candidates": "#found a", "policies": "#policies-said a"} {
 		p.section(section)
 		p.click("document.querySelector('" + link + "')")
 		p.eventually("document.activeElement.id === 'editor-title'")
 	}
 	p.section("candidates")
+	p.eventually("document.getElementById('viewport').clientHeight < 100") // There is no empty table.
 	p.choose("search", "x")
 	p.shows("#found", "No candidates match.")
 	p.click("document.querySelector('#found a')")
