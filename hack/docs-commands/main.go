@@ -35,17 +35,10 @@ const mostNotRun = 20
 // atOnce is how many pages run at the same time. Most of their time they wait.
 const atOnce = 2
 
-// helpers are what functions.sh calls.
-var helpers = map[string]func(ctx context.Context, args []string) error{"age": age, "crds": crds}
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	command, args := run, os.Args[1:]
-	if helper, ok := helpers[strings.Join(args[:min(1, len(args))], "")]; ok {
-		command = func(ctx context.Context) error { return helper(ctx, args[1:]) }
-	}
-	if err := command(ctx); err != nil {
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "docs-commands:", err)
 		os.Exit(1)
 	}

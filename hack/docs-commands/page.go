@@ -22,7 +22,6 @@ type page struct {
 // part is a piece of a page: prose, or something to do.
 type part struct {
 	text  string // of prose, and what surrounds the commands of a block
-	setup string // a script that readers do not see
 	file  *file
 	block *block
 }
@@ -53,7 +52,7 @@ type command struct{ input, output string }
 const prompt = "$ "
 
 var (
-	directive = regexp.MustCompile(`^<!-- docs:([\w-]+) ?(.*?)(-->)?$`)
+	directive = regexp.MustCompile(`^<!-- docs:([\w-]+) ?(.*)$`)
 	fileName  = regexp.MustCompile(`^# ([\w.-]+\.yaml)$`)
 	heredoc   = regexp.MustCompile(`<<-?'?(\w+)'?`)
 )
@@ -91,7 +90,7 @@ func (p *parser) part() error {
 		return p.listing()
 	default:
 		if d := directive.FindStringSubmatch(line); d != nil {
-			return p.directive(d[1], strings.TrimSpace(d[2]), d[3] != "")
+			return p.directive(d[1], d[2])
 		}
 		p.add(part{text: p.lines[p.at]})
 		p.at++
@@ -101,37 +100,29 @@ func (p *parser) part() error {
 
 func (p *parser) add(one part) { p.page.parts = append(p.page.parts, one) }
 
-// until returns the lines from the present one to the one that ends with a suffix.
-func (p *parser) until(suffix string) ([]string, error) {
+// untilFence returns the lines from the present one to the one that ends the block.
+func (p *parser) untilFence() ([]string, error) {
+	const fence = "```"
 	for end := p.at; end < len(p.lines); end++ {
-		if strings.TrimRight(p.lines[end], "\n") == suffix {
+		if strings.TrimRight(p.lines[end], "\n") == fence {
 			lines := p.lines[p.at : end+1]
 			p.at = end + 1
 			return lines, nil
 		}
 	}
-	return nil, fmt.Errorf("%q does not follow", suffix)
+	return nil, fmt.Errorf("%q does not follow", fence)
 }
 
 // directive reads a comment that is for this program.
-func (p *parser) directive(name, argument string, closed bool) (err error) {
-	lines := []string{p.lines[p.at]}
+func (p *parser) directive(name, rest string) (err error) {
+	p.add(part{text: p.lines[p.at]})
 	p.at++
+	argument, closed := strings.CutSuffix(rest, "-->")
 	if !closed {
-		rest, err := p.until("-->")
-		if err != nil {
-			return err
-		}
-		lines = append(lines, rest...)
+		return errors.New("the comment does not end on its line")
 	}
-	one := part{text: strings.Join(lines, "")}
+	argument = strings.TrimSpace(argument)
 	switch name {
-	case "setup":
-		if closed {
-			one.setup = argument
-		} else {
-			one.setup = strings.Join(lines[1:len(lines)-1], "")
-		}
 	case "without-winnow":
 		p.page.bare = true
 	case "not-run":
@@ -145,7 +136,6 @@ func (p *parser) directive(name, argument string, closed bool) (err error) {
 	default:
 		err = fmt.Errorf("unknown comment docs:%s", name)
 	}
-	p.add(one)
 	return err
 }
 
@@ -153,7 +143,7 @@ func (p *parser) directive(name, argument string, closed bool) (err error) {
 func (p *parser) listing() error {
 	open := p.lines[p.at]
 	p.at++
-	rest, err := p.until("```")
+	rest, err := p.untilFence()
 	if err != nil {
 		return err
 	}
@@ -169,7 +159,7 @@ func (p *parser) listing() error {
 func (p *parser) block() error {
 	b := &block{line: p.at + 1, open: p.lines[p.at], marks: p.marks}
 	p.at, p.marks = p.at+1, marks{}
-	lines, err := p.until("```")
+	lines, err := p.untilFence()
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 )
 
 const example = "# Title\n\n" +
-	"<!-- docs:setup\nkubectl create namespace a\n-->\n" +
 	"```yaml\n# p.yaml\nkind: P\n```\n\n" +
 	"<!-- docs:exit 1 -->\n" +
 	"```console\n$ first \\\n  --more\nout 1\n\nout 2\n$ cat <<END\nin\nEND\nin\n```\n" +
@@ -24,17 +23,11 @@ func TestParse(t *testing.T) {
 	if p.String() != example {
 		t.Errorf("the page does not survive:\n%s", p)
 	}
-	var setups, files []string
+	var files []string
 	for _, one := range p.parts {
-		if one.setup != "" {
-			setups = append(setups, one.setup)
-		}
 		if one.file != nil {
 			files = append(files, one.file.name+": "+one.file.content)
 		}
-	}
-	if got, want := strings.Join(setups, "|"), "kubectl create namespace a\n"; got != want {
-		t.Errorf("got the setup %q, want %q", got, want)
 	}
 	if got, want := strings.Join(files, "|"), "p.yaml: # p.yaml\nkind: P\n"; got != want {
 		t.Errorf("got the files %q, want %q", got, want)
@@ -54,11 +47,11 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for content, want := range map[string]string{
-		"<!-- docs:not-run -->\n":                   "needs a reason",
-		"<!-- docs:later -->\n":                     "unknown comment",
-		"<!-- docs:exit 1 -->\ntext\n":              "no block of commands follows",
-		"a\n```console\n$ x\n":                      "x.md:2:",
-		"<!-- docs:setup\nkubectl get pods\ntext\n": "does not follow",
+		"<!-- docs:not-run -->\n":           "needs a reason",
+		"<!-- docs:later -->\n":             "unknown comment",
+		"<!-- docs:exit 1 -->\ntext\n":      "no block of commands follows",
+		"a\n```console\n$ x\n":              "x.md:2:",
+		"<!-- docs:not-run a\nreason -->\n": "does not end on its line",
 	} {
 		if _, err := parse("x.md", content); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want one with %q", content, err, want)
@@ -104,7 +97,7 @@ func TestInSentences(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, b := range prosePage([]*page{p, p}).blocks() {
+	for _, b := range prosePage([]*page{p, p}).blocks()[len(before):] {
 		got = append(got, b.commands[0].input)
 	}
 	want := []string{

@@ -9,27 +9,36 @@ import (
 	"strings"
 )
 
-// prose says how the commands run that stand in sentences and tables, not in blocks: all on one cluster, each on its own, and without an
-// output to compare. Whatever TEAM and NAME stand for exists there.
-const prose = `kubectl create namespace team-a
-kubectl create namespace team-x
-jobs_of team-a 2d name build-7
-jobs_of default 2d name
-kubectl create configmap -n team-a name
-kubectl apply -f policy.yaml
-kubectl apply -f policy.yaml -n team-a
-kubectl patch cup name -n team-a --type merge --patch '{"spec": {"suspend": true}}'
-kubectl apply -f - <<END
-{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: name}, spec: {mode: Preview, namespaceSelector: {}}}
-END
-`
+// before says how the commands run that stand in sentences and tables, not in blocks: all on one cluster, each on its own, and without an
+// output to compare. Whatever TEAM and NAME stand for exists there, created by these commands.
+var before = []string{
+	"kubectl create namespace team-a",
+	"kubectl create namespace team-x",
+	"kubectl create job name -n team-a --image=busybox -- true",
+	"kubectl create job build-7 -n team-a --image=busybox -- true",
+	"kubectl create job name --image=busybox -- true",
+	"kubectl wait job --all -n team-a --for=condition=Complete --timeout=1m",
+	"kubectl create configmap name -n team-a",
+	"kubectl apply -f policy.yaml",
+	"kubectl apply -f policy.yaml -n team-a",
+	`kubectl patch cup name -n team-a --type merge --patch '{"spec": {"suspend": true}}'`,
+	"kubectl apply -f cluster.yaml",
+}
 
-const prosePolicy = `
+const (
+	prosePolicy = `
 apiVersion: gc.winnow.dev/v1alpha1
 kind: CleanupPolicy
 metadata: {name: name}
 spec: {ttlAfterFinished: 90d}
 `
+	proseClusterPolicy = `
+apiVersion: gc.winnow.dev/v1alpha1
+kind: ClusterCleanupPolicy
+metadata: {name: name}
+spec: {mode: Preview, namespaceSelector: {}}
+`
+)
 
 var (
 	inSentence = regexp.MustCompile("`((?:kubectl|make) [^`]+)`")
@@ -51,14 +60,20 @@ var (
 // prosePage returns a page of the commands that other pages have in their prose.
 func prosePage(pages []*page) *page {
 	out := &page{path: "commands in sentences", made: true, parts: []part{
-		{file: &file{"policy.yaml", prosePolicy}}, {setup: prose},
+		{file: &file{"policy.yaml", prosePolicy}}, {file: &file{"cluster.yaml", proseClusterPolicy}},
 	}}
+	add := func(page, input string) {
+		out.parts = append(out.parts, part{block: &block{open: page, commands: []command{{input: input}}}})
+	}
+	for _, input := range before {
+		add(out.path, input)
+	}
 	var seen []string
 	for _, p := range pages {
 		for _, text := range p.inSentences() {
 			if input := asRun(text); input != "" && !slices.Contains(seen, input) {
 				seen = append(seen, input)
-				out.parts = append(out.parts, part{block: &block{open: p.path, commands: []command{{input: input}}}})
+				add(p.path, input)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -89,14 +88,6 @@ func (r *runner) open(ctx context.Context, c *cluster.Cluster, root string) (err
 	if err := os.CopyFS(filepath.Join(r.folder, "artifacts"), os.DirFS("artifacts")); err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	etcd, err := json.Marshal(c.EtcdAccess())
-	if err != nil {
-		return err
-	}
 	helm, err := programs.Provide(ctx, os.Stderr, programs.Helm)
 	if err != nil {
 		return err
@@ -105,7 +96,7 @@ func (r *runner) open(ctx context.Context, c *cluster.Cluster, root string) (err
 		filepath.Dir(c.KubectlPath()), filepath.Dir(helm[programs.Helm]), filepath.Join(root, "bin"), os.Getenv("PATH"),
 	}, string(os.PathListSeparator))
 	r.shell, err = startShell(ctx, r.folder, append(os.Environ(), "PATH="+path, "HOME="+r.folder, "TZ=UTC", "KUBECONFIG="+c.Kubeconfig(),
-		"CLONE="+root, "WINNOW="+filepath.Join(root, "bin", "winnow-apiserver"), "DOCS_COMMANDS="+self, etcdVariable+"="+string(etcd)))
+		"CLONE="+root))
 	return err
 }
 
@@ -115,8 +106,6 @@ func (r *runner) parts() error {
 	for _, one := range r.page.parts {
 		var err error
 		switch {
-		case one.setup != "":
-			err = r.shell.setup(one.setup)
 		case one.file != nil:
 			err = os.WriteFile(filepath.Join(r.folder, one.file.name), []byte(one.file.content), 0o600)
 		case one.block != nil && one.block.marks.notRun == "":
@@ -165,7 +154,7 @@ func (r *runner) block(b *block) error {
 func (r *runner) command(b *block, c command) (output string, err error) {
 	input := r.ids.translate(c.input)
 	for until := time.Now().Add(settleTimeout); ; time.Sleep(settlePeriod) {
-		output, status, err := r.shell.run(input)
+		output, status, err := r.send(b, input)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w\n%s", input, err, output)
 		}
@@ -180,6 +169,14 @@ func (r *runner) command(b *block, c command) (output string, err error) {
 			return output, nil
 		}
 	}
+}
+
+// send sends the shell a command that prints what the page shows, or a script.
+func (r *runner) send(b *block, input string) (output string, status int, err error) {
+	if b.prompted {
+		return r.shell.run(input)
+	}
+	return r.shell.script(input)
 }
 
 func init() {

@@ -6,7 +6,6 @@ package main
 import (
 	"bufio"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +15,6 @@ import (
 	"strings"
 	"syscall"
 )
-
-// functions are what the hidden scripts of pages may call.
-//
-//go:embed functions.sh
-var functions string
 
 // done is the first word of the line that follows the output of a command. Its exit status is the second.
 const done = "docs-commands-done"
@@ -49,9 +43,7 @@ func startShell(ctx context.Context, dir string, env []string) (*shell, error) {
 	if err := errors.Join(cmd.Start(), write.Close()); err != nil { // The output ends when the shell does.
 		return nil, err
 	}
-	s := &shell{cmd: cmd, in: in, out: bufio.NewReader(read)}
-	_, _, err = s.run(functions)
-	return s, err
+	return &shell{cmd: cmd, in: in, out: bufio.NewReader(read)}, nil
 }
 
 // run runs a command, and returns its output and its exit status.
@@ -73,13 +65,10 @@ func (s *shell) run(command string) (output string, status int, err error) {
 	}
 }
 
-// setup runs a script, which fails if one of its commands does.
-func (s *shell) setup(script string) error {
-	output, status, err := s.run("( set -o errexit -o pipefail\n" + script + "\n)")
-	if err == nil && status != 0 {
-		err = fmt.Errorf("a hidden script ended with status %d:\n%s\n%s", status, script, output)
-	}
-	return err
+// script runs commands of which none may fail, and returns the last status that is not 0. Their variables stay, unlike with errexit, which
+// would end the shell.
+func (s *shell) script(commands string) (output string, status int, err error) {
+	return s.run("failed=0; trap 'failed=$?' ERR\n" + strings.TrimSpace(commands) + "\ntrap - ERR; (exit $failed)")
 }
 
 // stop ends the shell and what it runs in the background.

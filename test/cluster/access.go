@@ -108,12 +108,6 @@ func (c *Cluster) ServingCert(dnsNames ...string) (certFile, keyFile string, caP
 	return certFile, keyFile, c.ca.certPEM, err
 }
 
-// EtcdAccess is how a client reaches etcd.
-type EtcdAccess struct{ URL, CAFile, CertFile, KeyFile string }
-
-// EtcdAccess returns how the API server reaches etcd.
-func (c *Cluster) EtcdAccess() EtcdAccess { return c.etcd }
-
 // Logs is the folder of the log files, NAME.log for each component and each process of Run.
 func (c *Cluster) Logs() string { return filepath.Join(c.Dir, "logs") }
 

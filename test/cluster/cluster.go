@@ -48,7 +48,6 @@ type Cluster struct {
 	ca, frontProxyCA *authority
 	port             int // of the API server
 	kubeconfig       string
-	etcd             EtcdAccess
 	config           *rest.Config
 	flags            map[string][]string // by component
 

@@ -124,10 +124,9 @@ func (c *Cluster) etcdFlags() (server, client []string, err error) {
 		"--unsafe-no-fsync", // survives every end of a process; only a crash of the machine loses data
 		"--quota-backend-bytes=8589934592", "--log-level=warn",
 	}
-	c.etcd = EtcdAccess{URL: clientURL, CAFile: ca.certFile, CertFile: certFile, KeyFile: keyFile}
 	client = []string{
-		"--etcd-servers=" + c.etcd.URL, "--etcd-cafile=" + c.etcd.CAFile,
-		"--etcd-certfile=" + c.etcd.CertFile, "--etcd-keyfile=" + c.etcd.KeyFile,
+		"--etcd-servers=" + clientURL, "--etcd-cafile=" + ca.certFile,
+		"--etcd-certfile=" + certFile, "--etcd-keyfile=" + keyFile,
 	}
 	return server, client, nil
 }
