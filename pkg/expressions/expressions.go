@@ -123,7 +123,7 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 	}
 	ast, issues := env.Check(parsed)
 	if issues != nil {
-		return nil, errors.New("compilation failed: " + withoutClock(issues.String()))
+		return nil, errors.New("compilation failed: " + withHint(issues.String()))
 	}
 	if err := checkType(ast.OutputType(), result); err != nil {
 		return nil, err
@@ -137,12 +137,18 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 	return e, nil
 }
 
-// withoutClock says with the error about a call of now() that there is no such function, and what there is.
-func withoutClock(issues string) string {
-	if !strings.Contains(issues, "undeclared reference to 'now'") {
-		return issues
+// withHint adds to the error about an unknown name what there is instead: there is no clock, and the fields of the object belong to a
+// variable.
+func withHint(issues string) string {
+	if strings.Contains(issues, "undeclared reference to 'now'") {
+		return "expressions cannot read the time; the TTL of a rule says how long an object is kept: " + issues
 	}
-	return "expressions cannot read the time; the TTL of a rule says how long an object is kept: " + issues
+	for _, field := range []string{"apiVersion", "kind", "metadata", "spec", "status"} {
+		if strings.Contains(issues, "undeclared reference to '"+field+"'") {
+			return fmt.Sprintf("did you mean %s.%s? %s", variable, field, issues)
+		}
+	}
+	return issues
 }
 
 // checkType returns an error if no value of the type can be a result. The message is the same as for a ValidatingAdmissionPolicy.

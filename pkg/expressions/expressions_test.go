@@ -35,6 +35,9 @@ func TestCompile(t *testing.T) {
 		"empty":           {"", Bool, "compilation failed: ERROR: <input>:1:0: Syntax error"},
 		"a bad pattern":   {"'a'.matches('[')", Bool, "invalid matches argument"},
 		"no clock":        {"now() > timestamp('2026-01-01T00:00:00Z')", Bool, "compilation failed: expressions cannot read the time; the TTL of a rule says how long an object is kept: ERROR"},
+		"a field of nothing": {
+			"metadata.name == 'a'", Bool, "compilation failed: did you mean object.metadata? ERROR: <input>:1:1: undeclared reference to 'metadata'",
+		},
 		"a field as time": {"object.status.completionTime", Time, ""},
 		"a timestamp":     {"timestamp(object.status.completionTime)", Time, ""},
 		"a string":        {"'2026-01-01T00:00:00Z'", Time, ""},
