@@ -304,7 +304,7 @@ func TestStoresAskForRights(t *testing.T) {
 			if namespace != "" {
 				where = " -n " + namespace
 			}
-			if want := "Missing permissions: kubectl auth can-i " + verb + " " + resource + where; !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
+			if want := "To check the missing permissions: kubectl auth can-i " + verb + " " + resource + where; !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("without %s: got %v, want %s", lacking, err, want)
 			}
 			if !slices.Equal(slices.Compact(s.asked), rights[kind]) {

@@ -104,7 +104,7 @@ func TestWhoMayName(t *testing.T) {
 	newTenants(t, ns)
 	mayNotUse := func(account string) string {
 		return `a policy that acts as a ServiceAccount takes the verb "use" on that account. ` +
-			"Missing permissions: kubectl auth can-i use serviceaccounts/" + account + " -n "
+			"To check the missing permissions: kubectl auth can-i use serviceaccounts/" + account + " -n "
 	}
 	check := func(user, ns, account string, resources []string, refused string) {
 		t.Helper()

@@ -179,7 +179,7 @@ func (p scope) refusedFor(doing string, err error, rights ...string) {
 	switch {
 	case len(rights) == 0 && err != nil:
 		p.t.Errorf("%s: %v", doing, err)
-	case len(rights) > 0 && (!apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), "Missing permissions: "+strings.Join(lines, "; "))):
+	case len(rights) > 0 && (!apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), "To check the missing permissions: "+strings.Join(lines, "; "))):
 		p.t.Errorf("%s: got %v, want 403 for %s", doing, err, lines)
 	}
 }

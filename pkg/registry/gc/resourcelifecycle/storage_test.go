@@ -124,7 +124,7 @@ func TestPermissions(t *testing.T) {
 		switch {
 		case tc.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case tc.want != "" && (err == nil || !strings.HasSuffix(err.Error(), "Missing permissions: "+strings.Join(refused, "; "))):
+		case tc.want != "" && (err == nil || !strings.HasSuffix(err.Error(), "To check the missing permissions: "+strings.Join(refused, "; "))):
 			t.Errorf("%s: %v, want %q", name, err, refused)
 		}
 	}

@@ -85,7 +85,7 @@ func (c Checker) Require(
 	case len(missing) == 0:
 		return nil
 	}
-	return apierrors.NewForbidden(c.Resource, name, fmt.Errorf("%q may not %s this %s: %s. Missing permissions: %s",
+	return apierrors.NewForbidden(c.Resource, name, fmt.Errorf("%q may not %s this %s: %s. To check the missing permissions: %s",
 		who.GetName(), do, c.Noun, why(who.GetName(), missing), strings.Join(missing, "; ")))
 }
 

@@ -102,7 +102,7 @@ func TestAuthorOfAccount(t *testing.T) {
 func TestDeletedPolicyOfAccount(t *testing.T) {
 	for name, tc := range map[string]struct{ account, may, want string }{
 		"with use":        {account: "cleaner", may: "use serviceaccounts/cleaner"},
-		"without use":     {account: "cleaner", may: "delete pods", want: "Missing permissions: kubectl auth can-i use serviceaccounts/cleaner -n team-a"},
+		"without use":     {account: "cleaner", may: "delete pods", want: "To check the missing permissions: kubectl auth can-i use serviceaccounts/cleaner -n team-a"},
 		"without account": {may: "use serviceaccounts/cleaner", want: "kubectl auth can-i delete '*' -n team-a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAuthorOfAccountsEverywhere(t *testing.T) {
 	p.Namespace, p.Spec = "", gc.CleanupPolicySpec{ServiceAccountName: "cleaner"}
 	a := &asking{}
 	check(t, permission.OnCreate(a.author().check, nil)(by("alice"), p),
-		"Missing permissions: kubectl auth can-i use serviceaccounts/cleaner --all-namespaces")
+		"To check the missing permissions: kubectl auth can-i use serviceaccounts/cleaner --all-namespaces")
 }
 
 // TestAccountWarnings: the author is told at once what the account may not do.

@@ -39,29 +39,29 @@ func TestApproval(t *testing.T) {
 	}{
 		"all rights":       {after: "pods", status: []gc.PolicyHold{ofPods}, may: slices.Concat(pods, []string{approve})},
 		"update alone":     {after: "pods", status: []gc.PolicyHold{ofPods}, want: "can-i approve cleanuppolicies.gc.winnow.dev/defaults -n team-a; kubectl auth can-i delete pods -n team-a; kubectl auth can-i list pods -n team-a"},
-		"approve alone":    {after: "pods", status: []gc.PolicyHold{ofPods}, may: []string{approve}, want: "Missing permissions: kubectl auth can-i delete pods -n team-a; kubectl auth can-i list pods -n team-a"},
-		"delete, no list":  {after: "pods", status: []gc.PolicyHold{ofPods}, may: []string{approve, pods[0]}, want: "Missing permissions: kubectl auth can-i list pods -n team-a"},
-		"delete, no verb":  {after: "pods", status: []gc.PolicyHold{ofPods}, may: pods, want: "Missing permissions: kubectl auth can-i approve"},
-		"of another kind":  {after: "jobs", status: []gc.PolicyHold{ofPods, ofJobs}, may: slices.Concat(pods, []string{approve}), want: "Missing permissions: kubectl auth can-i delete jobs.batch"},
-		"two, one may not": {after: "pods,jobs", status: []gc.PolicyHold{ofPods, ofJobs}, may: slices.Concat(pods, []string{approve}), want: "Missing permissions: kubectl auth can-i delete jobs.batch"},
+		"approve alone":    {after: "pods", status: []gc.PolicyHold{ofPods}, may: []string{approve}, want: "To check the missing permissions: kubectl auth can-i delete pods -n team-a; kubectl auth can-i list pods -n team-a"},
+		"delete, no list":  {after: "pods", status: []gc.PolicyHold{ofPods}, may: []string{approve, pods[0]}, want: "To check the missing permissions: kubectl auth can-i list pods -n team-a"},
+		"delete, no verb":  {after: "pods", status: []gc.PolicyHold{ofPods}, may: pods, want: "To check the missing permissions: kubectl auth can-i approve"},
+		"of another kind":  {after: "jobs", status: []gc.PolicyHold{ofPods, ofJobs}, may: slices.Concat(pods, []string{approve}), want: "To check the missing permissions: kubectl auth can-i delete jobs.batch"},
+		"two, one may not": {after: "pods,jobs", status: []gc.PolicyHold{ofPods, ofJobs}, may: slices.Concat(pods, []string{approve}), want: "To check the missing permissions: kubectl auth can-i delete jobs.batch"},
 		"an emptied spec": { // asks for what the hold covers all the same
-			after: "pods", empties: true, status: []gc.PolicyHold{ofPods}, may: append(slices.Clone(jobs), approve), want: "Missing permissions: kubectl auth can-i delete pods",
+			after: "pods", empties: true, status: []gc.PolicyHold{ofPods}, may: append(slices.Clone(jobs), approve), want: "To check the missing permissions: kubectl auth can-i delete pods",
 		},
 		"a total, rights in one namespace": {
 			after: "all", status: []gc.PolicyHold{everywhere}, may: slices.Concat(pods, []string{approve}), want: "can-i delete pods --all-namespaces",
 		},
 		"an older status": {
-			after: "older", status: []gc.PolicyHold{older}, may: slices.Concat(pods, []string{approve}), want: "Missing permissions: kubectl auth can-i delete jobs.batch",
+			after: "older", status: []gc.PolicyHold{older}, may: slices.Concat(pods, []string{approve}), want: "To check the missing permissions: kubectl auth can-i delete jobs.batch",
 		},
 		"waits, though no status tells": {
 			after: "pods", forecast: gc.PolicyForecast{Holds: []gc.PolicyHold{ofPods}}, may: slices.Concat(pods, []string{approve}),
 		},
 		"waits, and may not": {
-			after: "pods", forecast: gc.PolicyForecast{Holds: []gc.PolicyHold{ofPods}, Complete: true}, may: []string{approve}, want: "Missing permissions: kubectl auth can-i delete pods",
+			after: "pods", forecast: gc.PolicyForecast{Holds: []gc.PolicyHold{ofPods}, Complete: true}, may: []string{approve}, want: "To check the missing permissions: kubectl auth can-i delete pods",
 		},
 		"more than the status tells": {
 			after: "pods", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Holds: []gc.PolicyHold{{ID: "pods", Namespace: "team-a", Resources: []string{gc.ResourceJobs}}}},
-			may: slices.Concat(pods, []string{approve}), want: "Missing permissions: kubectl auth can-i delete jobs.batch",
+			may: slices.Concat(pods, []string{approve}), want: "To check the missing permissions: kubectl auth can-i delete jobs.batch",
 		},
 		"unknown": {
 			after: "5f3c", status: []gc.PolicyHold{ofPods, others}, forecast: gc.PolicyForecast{Holds: []gc.PolicyHold{ofPods, ofJobs}, Complete: true}, may: []string{approve},
@@ -83,7 +83,7 @@ func TestApproval(t *testing.T) {
 		},
 		"in the status alone, which may leave out a resource": {
 			after: "pods", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Complete: true}, may: slices.Concat(pods, []string{approve}),
-			want: "Missing permissions: kubectl auth can-i delete jobs.batch",
+			want: "To check the missing permissions: kubectl auth can-i delete jobs.batch",
 		},
 		"unknown, beside one that waits": {
 			after: "pods,5f3c", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Complete: true}, may: slices.Concat(pods, []string{approve}), want: `Invalid value: "5f3c"`,
@@ -136,7 +136,7 @@ func TestApprovalOfNewPolicy(t *testing.T) {
 		"made":              {id: "made", forecast: made, may: append(slices.Clone(pods), approve)},
 		"made, and may not": {id: "made", forecast: made, may: []string{approve}, want: "can-i delete pods"},
 		"made, and without verb": {id: "made", forecast: made, may: pods,
-			want: `"alice" may not write this policy: approving a hold needs the verb "approve". Missing permissions: kubectl auth can-i approve cleanuppolicies.gc.winnow.dev/defaults -n team-a`},
+			want: `"alice" may not write this policy: approving a hold needs the verb "approve". To check the missing permissions: kubectl auth can-i approve cleanuppolicies.gc.winnow.dev/defaults -n team-a`},
 		"unknown":                 {id: "5f3c", forecast: made, may: append(slices.Clone(pods), approve), want: `Invalid value: "5f3c"`},
 		"unknown, nobody can say": {id: "5f3c", may: []string{approve}, want: "try again"},
 	} {

@@ -103,7 +103,15 @@ func (a author) demand(ctx context.Context, p Policy, needed sets.Set[permission
 			return fmt.Sprintf("approving a hold needs the verb %q", verbApprove)
 		case only("patch"):
 			return fmt.Sprintf("it would set the activeDeadlineSeconds of objects that %q cannot patch", who)
+		case onlyGuards(p):
+			return fmt.Sprintf("it can change which objects are deleted, and %q cannot list and delete all of them", who)
 		}
 		return fmt.Sprintf("it would delete objects that %q cannot list and delete", who)
 	})
+}
+
+// onlyGuards reports whether a policy has guardrails, and deletes nothing itself.
+func onlyGuards(p Policy) bool {
+	c, ok := p.(*gc.ClusterCleanupPolicy)
+	return ok && c.Spec.Guardrails != nil && len(c.Spec.Guardrails.Ceilings) == 0 && len(Reach(c.Spec.Defaults())) == 0
 }

@@ -128,7 +128,7 @@ func TestAuthor(t *testing.T) {
 				}
 				why := cmp.Or(tc.why, `it would delete objects that "WHO" cannot list and delete`)
 				message := strings.ReplaceAll(`"WHO" may not write this policy: `+why, "WHO", who) +
-					". Missing permissions: " + commands(namespace, tc.missing)
+					". To check the missing permissions: " + commands(namespace, tc.missing)
 				if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), message) {
 					t.Errorf("%s, %s in %q: got %v, want %s", name, who, namespace, err, message)
 				}
@@ -147,9 +147,31 @@ func TestAuthorOfARuleForAll(t *testing.T) {
 	if want := []string{"alice delete *.*", "alice list *.*"}; !slices.Equal(a.asked, want) {
 		t.Errorf("asked for %q, want %q", a.asked, want)
 	}
-	const want = "Missing permissions: kubectl auth can-i delete '*' --all-namespaces; kubectl auth can-i list '*' --all-namespaces"
+	const want = "To check the missing permissions: kubectl auth can-i delete '*' --all-namespaces; kubectl auth can-i list '*' --all-namespaces"
 	if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestAuthorOfGuardrails: guardrails delete nothing themselves, unless they have ceilings.
+func TestAuthorOfGuardrails(t *testing.T) {
+	const deletes = `it would delete objects that "alice" cannot list and delete`
+	for name, tc := range map[string]struct {
+		spec gc.ClusterCleanupPolicySpec
+		why  string
+	}{
+		"bounds": {
+			gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MaxTTL: testpolicy.TTL("1h")}},
+			`it can change which objects are deleted, and "alice" cannot list and delete all of them`,
+		},
+		"a ceiling":           {gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Ceilings: []gc.Ceiling{{}}}}, deletes},
+		"bounds and defaults": {gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{}, TTLAfterFinished: testpolicy.TTL("1h")}, deletes},
+	} {
+		p := &gc.ClusterCleanupPolicy{Spec: tc.spec}
+		err := (&asking{}).author().demand(by("alice"), p, permission.ToDelete(sets.New(gc.ResourcePods), ""))
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "may not write this policy: "+tc.why+". To check") {
+			t.Errorf("%s: got %v, want %s", name, err, tc.why)
+		}
 	}
 }
 
