@@ -320,6 +320,10 @@ func TestCandidates(t *testing.T) {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m")}, testbuilders.Job("j").Fact(), nil,
 			explained{gc.CandidateNone, policy.ReasonNotFinished, "It has not finished", "", "p/default", "", gc.AfterFinished, background, false, false},
 		},
+		"running, and only a Preview policy matches": {
+			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m").Preview()}, testbuilders.Job("j").Fact(), nil,
+			explained{gc.CandidateNone, policy.ReasonNotFinished, "It has not finished", "", "", "", gc.AfterFinished, "", false, false},
+		},
 		"left to its owner": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m")},
 			testbuilders.Pod("j").Succeeded(hour).ControlledBy("batch/v1", "Job", "parent").Fact(), nil,

@@ -29,8 +29,8 @@ func (v *View) Candidate(rec *memory.Record, alone bool) gc.CleanupCandidate {
 	d, preview := policy.Decision{}, p != nil && rec.Policy == nil
 	if preview {
 		d = v.ExplainPreview(rec, rec.Previews()[0])
-	} else {
-		d = v.Explain(rec)
+	} else if d = v.Explain(rec); d.Reason == policy.ReasonNoPolicy {
+		d = v.excludedByPreview(rec, d)
 	}
 	out.Status = gc.CleanupCandidateStatus{
 		Object:  gc.CandidateObject{Resource: f.Resource, Name: f.Name, ResourceVersion: strconv.FormatUint(f.ResourceVersion, 10)},
@@ -48,6 +48,18 @@ func (v *View) Candidate(rec *memory.Record, alone bool) gc.CleanupCandidate {
 		v.explainMatches(rec, p, d, preview, &out.Status)
 	}
 	return out
+}
+
+// excludedByPreview returns why an object that only Preview policies match would be no candidate of the first one either, for example
+// because it is in use. d is the decision without them.
+func (v *View) excludedByPreview(rec *memory.Record, d policy.Decision) policy.Decision {
+	v.Resolve(rec)
+	if matches := v.Asked.Matches.Previews; len(matches) > 0 {
+		if with := v.ExplainPreview(rec, memory.Preview{Policy: matches[0].Policy}); with.Action == policy.Ignore {
+			return with
+		}
+	}
+	return d
 }
 
 // explainMatches adds what the policies say about a record. p decides d; preview says that it is a Preview policy.
