@@ -94,6 +94,8 @@ func TestUsage(t *testing.T) {
 		"version something":                    "kubectl winnow version takes no arguments",
 		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
 		"unused pods":                          "pods cannot be reported",
+		"unused cm":                            "write a rule with after: Unused, and try it: kubectl winnow report -f FILE",
+		"unused secrets":                       "write a rule with after: Unused",
 		"unused -o wide":                       "allowed formats are: json,yaml,name,csv",
 		"unused -A -o name":                    "use -o csv or -o json",
 		"unused --older-than 3":                `--older-than="3" needs a unit after "3": w, d, h, m or s; use for example 90d`,

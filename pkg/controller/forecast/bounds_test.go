@@ -67,6 +67,8 @@ func TestAtLeast(t *testing.T) {
 // TestPartlyListed: if the cluster does not answer in time, or with an error, the forecast is based on the known objects.
 func TestPartlyListed(t *testing.T) {
 	const counted = "at least 1 Job in team-a is past this TTL and will be deleted now"
+	unlisted := "more objects may be due than were counted: pods cannot be listed: no right. To grant it to Winnow, an administrator can use: " +
+		gc.GrantAdvice(gc.ResourcePods)
 	ofJobs := testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", "1d").For(gc.ResourceJobs))
 	for name, tc := range map[string]struct {
 		minutes int // since the objects finished
@@ -76,7 +78,7 @@ func TestPartlyListed(t *testing.T) {
 		"refused, nothing else is due": {
 			minutes: 10,
 			answer:  func() error { return errors.New("no right") },
-			want:    []string{"more objects may be due than were counted: pods cannot be listed: no right"},
+			want:    []string{unlisted},
 		},
 		"no answer": {
 			minutes: 70,
@@ -86,7 +88,7 @@ func TestPartlyListed(t *testing.T) {
 		"refused": {
 			minutes: 70,
 			answer:  func() error { return errors.New("no right") },
-			want:    []string{counted, "more objects may be due than were counted: pods cannot be listed: no right"},
+			want:    []string{counted, unlisted},
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

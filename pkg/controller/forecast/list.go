@@ -11,11 +11,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/trial"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
@@ -86,6 +88,9 @@ func (l *lister) read(ctx context.Context, resource string, namespaces []string)
 	defer l.lock.Unlock()
 	l.incomplete = true
 	if ctx.Err() == nil && !errors.Is(err, errEnough) {
+		if apierrors.IsForbidden(err) {
+			err = fmt.Errorf("%w. To grant it to Winnow, an administrator can use: %s", err, gc.GrantAdvice(resource))
+		}
 		l.errs = append(l.errs, fmt.Errorf("%s cannot be listed: %w", resource, err))
 	}
 }

@@ -260,5 +260,9 @@ func Named(name string) (string, error) {
 			return resource, nil
 		}
 	}
+	if slices.Contains([]string{"configmaps", "configmap", "cm", "secrets", "secret"}, name) {
+		return "", errors.New("policies find unused ConfigMaps and Secrets: write a rule with after: Unused, and try it: " +
+			"kubectl winnow report -f FILE")
+	}
 	return "", errors.New(name + " cannot be reported: name persistentvolumeclaims, serviceaccounts or services")
 }
