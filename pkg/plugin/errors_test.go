@@ -286,6 +286,13 @@ func TestNoRights(t *testing.T) {
 	tenant.expectError("you may not list namespaces, so choose one: -n NAMESPACE", "report", "-A")
 }
 
+// TestPreviewElsewhere: a policy for another namespace than that of the flag is refused, as kubectl apply does.
+func TestPreviewElsewhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	writeFile(t, path, "{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: p, namespace: shop}, spec: {ttlAfterFinished: 1h}}")
+	newTestCluster(t).expectError(`the policy "p" is for namespace "shop", and not for "team-a": use -n shop, or no -n`, "preview", "-f", path)
+}
+
 // TestReportOfNothing suggests to look elsewhere, where the user may look.
 func TestReportOfNothing(t *testing.T) {
 	for denied, want := range map[string]string{

@@ -150,7 +150,7 @@ func TestHelp(t *testing.T) {
 		"report --help":         {"kind: CleanupPolicy", "mode: Preview", "kubectl apply -f policy.yaml", `"mode": "Enforce"`, "is an estimate"},
 		"top --help":            {"every few seconds", "kubectl winnow top -n team-a", "--interval"},
 		"restore --help":        {"asks", "runs-again", "no owner and no finalizers", "kubectl get cleanupcopies", "by their lifecycle", "another one instead"},
-		"preview --help":        {"1 if they would delete something"},
+		"preview --help":        {"1 if something would, even if something else keeps it"},
 		"test --help":           {"kind: PolicyTest", "partial: true", ".test.yaml or .test.yml", "2 if a test cannot run", "-o junit"},
 		"ui --help":             {"It only reads, until you press a button", "do not share the address", "ssh -L"},
 		"unused --help":         {"It deletes nothing", "--older-than 90d", "--exit-code", "counts as a use"},

@@ -42,8 +42,8 @@ A cluster policy is previewed in all namespaces that it selects, as far as you m
 
 With Winnow in the cluster, its server answers. Otherwise, this command decides as the server does.
 
-Exit status: 0 if the policies would delete nothing within a week, 1 if they would delete something or let other policies delete
-more, more than 1 for an error.`,
+Exit status: 0 if nothing would become due by the policies within a week, 1 if something would, even if something else keeps it, or
+if other policies would delete more, more than 1 for an error.`,
 		Example: `  # What would this policy delete?
   kubectl winnow preview -f policy.yaml -n team-a
 
@@ -126,11 +126,17 @@ func (o *previewOptions) drafts(ctx context.Context) (local.Drafts, error) {
 	if err := o.format.Validate(); err != nil {
 		return local.Drafts{}, err
 	}
-	namespace, err := o.Namespace()
+	namespace, asked, err := o.Flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return local.Drafts{}, err
 	}
-	return o.files.Read(ctx, o.In, namespace)
+	drafts, err := o.files.Read(ctx, o.In, namespace)
+	for _, p := range drafts.Policies {
+		if asked && p.Namespace != namespace { // kubectl refuses it too.
+			return drafts, fmt.Errorf("the policy %q is for namespace %q, and not for %q: use -n %[2]s, or no -n", p.Name, p.Namespace, namespace)
+		}
+	}
+	return drafts, err
 }
 
 // warn prints warnings, and returns the error.
