@@ -13,10 +13,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -284,6 +286,49 @@ func TestNoRights(t *testing.T) {
 	tenant := newTestCluster(t)
 	tenant.denied = []string{"list namespaces everywhere"}
 	tenant.expectError("you may not list namespaces, so choose one: -n NAMESPACE", "report", "-A")
+}
+
+// TestKeepOfOwnTTL: what Kubernetes deletes before is not kept, and nothing is annotated.
+func TestKeepOfOwnTTL(t *testing.T) {
+	ends := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
+	const field = `because it has spec.ttlSecondsAfterFinished, and keep cannot delay that. To remove the field: ` +
+		`kubectl patch job a -n team-a --type merge --patch '{"spec": {"ttlSecondsAfterFinished": null}}'`
+	at := "Kubernetes deletes this Job at " + ends.Format(time.RFC3339) + ", " + field
+	for name, tc := range map[string]struct {
+		finished bool
+		args     []string
+		fails    string
+		warns    bool
+	}{
+		"longer":               {true, []string{"--for", "1d"}, at, false},
+		"forever":              {true, []string{"--forever"}, at, false},
+		"shorter":              {true, []string{"--for", "10m"}, "", false},
+		"while it runs":        {false, []string{"--for", "1d"}, "", true},
+		"forever, and it runs": {false, []string{"--forever"}, "Kubernetes deletes this Job 1h after it finishes, " + field, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := &batchv1.Job{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "a", UID: "a", ResourceVersion: "1"},
+				Spec:       batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(3600))},
+			}
+			if tc.finished {
+				job.Status.Conditions = []batchv1.JobCondition{{
+					Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ends.Add(-time.Hour)),
+				}}
+			}
+			c := newTestCluster(t).with(map[string]any{jobsPath + "/a": job})
+			args := append([]string{"keep", "job/a"}, tc.args...)
+			if tc.fails != "" {
+				c.expectError(tc.fails, args...)
+				return
+			}
+			out, errOut, code := c.run(args...)
+			if code != 0 || !strings.HasPrefix(out, "jobs.batch/a kept\n") || strings.Contains(errOut, field) != tc.warns {
+				t.Errorf("ended with %d: %s%s", code, out, errOut)
+			}
+		})
+	}
 }
 
 // TestPreviewElsewhere: a policy for another namespace than that of the flag is refused, as kubectl apply does.

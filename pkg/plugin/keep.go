@@ -35,7 +35,7 @@ func newKeep(s *session.Session) *cobra.Command {
 		Use:   "keep TYPE/NAME (--for DURATION | --until DATE | --forever)",
 		Short: "Keep an object for longer",
 		Long: `Keep an object for longer than the policies say. This command annotates the object, and then says how long Winnow keeps it:
-a guardrail of the cluster can end it earlier.
+a guardrail of the cluster, or spec.ttlSecondsAfterFinished of a Job, can end it earlier.
 
 It never shortens how long an object is kept. To undo it: kubectl winnow release TYPE/NAME`,
 		Example: `  # Two days from now
@@ -126,6 +126,13 @@ func (o *keepOptions) run(ctx context.Context, args []string) error {
 	}
 	if err := lengthens(annotations, t.Content.GetAnnotations()); err != nil {
 		return err
+	}
+	warning, err := session.ExpectKept(t, annotations)
+	if err != nil {
+		return err
+	}
+	if warning != "" {
+		o.Warn(warning)
 	}
 	return annotate(ctx, o.Session, t, annotations, &o.format, "kept", now)
 }

@@ -58,6 +58,9 @@ func (s *uiSource) annotate(ctx context.Context, o local.Object, annotations map
 	if err := lengthens(annotations, t.Content.GetAnnotations()); err != nil {
 		return err
 	}
+	if _, err := session.ExpectKept(t, annotations); err != nil {
+		return err
+	}
 	object, err := patchAnnotations(t, annotations)
 	if err != nil {
 		return err

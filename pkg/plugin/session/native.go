@@ -5,6 +5,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,12 +14,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -43,6 +46,41 @@ func (s *Session) Native(ctx context.Context, t *Target) ([]string, error) {
 		out = append(out, withOwner(owner, t.Object.Namespace))
 	}
 	return out, nil
+}
+
+// ExpectKept returns an error if Kubernetes itself deletes a Job before these annotations let it go. While the Job runs, nobody knows when
+// that is, so the answer is a warning instead.
+func ExpectKept(t *Target, annotations map[string]*string) (warning string, err error) {
+	until, forever := annotations[gc.AnnotationKeepUntil], annotations[gc.AnnotationTTL] != nil
+	if t.Object.Resource != gc.ResourceJobs || until == nil && !forever {
+		return "", nil
+	}
+	job := &batchv1.Job{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(t.Content.Object, job); err != nil {
+		return "", err
+	}
+	if job.Spec.TTLSecondsAfterFinished == nil {
+		return "", nil
+	}
+	fact, err := lifecycle.FromJob(job)
+	if err != nil {
+		return "", err
+	}
+	when, dated := gc.FormatDuration(*fact.NativeTTL)+" after it finishes", !fact.FinishedAt.IsZero()
+	if dated {
+		end := fact.FinishedAt.Add(*fact.NativeTTL).UTC().Format(time.RFC3339)
+		if until != nil && *until <= end { // Both are whole seconds in UTC.
+			return "", nil
+		}
+		when = "at " + end
+	}
+	text := fmt.Sprintf("Kubernetes deletes this Job %s, because it has spec.ttlSecondsAfterFinished, and keep cannot delay that. "+
+		`To remove the field: kubectl patch job %s -n %s --type merge --patch '{"spec": {"ttlSecondsAfterFinished": null}}'`,
+		when, job.Name, job.Namespace)
+	if dated || forever {
+		return "", errors.New(text)
+	}
+	return text, nil
 }
 
 // withOwner says that an object goes with its controller, and how to see when. What has no group, such as a Node, has no answer.
