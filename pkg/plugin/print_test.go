@@ -105,6 +105,7 @@ func TestReviewAsAPlan(t *testing.T) {
 				{Resource: "jobs.batch", Name: "b", Rule: "default", Reason: "NotDue", DueTime: new(metav1.NewTime(plugintest.Now.Add(5 * time.Hour)))},
 			},
 			WithDraft: count, WithoutDraft: v1alpha1.ReviewedCount{Week: 7}, HiddenResources: []string{"pods"},
+			HeldBy: map[string]int64{"ReferrersUnknown": 1, "InvalidAnnotation": 2},
 		},
 	}
 	if err := printReview(&out, r, false, plugintest.Now); err != nil {
@@ -121,11 +122,15 @@ func TestReviewAsAPlan(t *testing.T) {
 		"jobs.batch/b             default   in 5h   NotDue",
 		"",
 		"All policies together delete 1 now and 2 within a week. Without this policy: 0 and 7.",
-		"Due within a week, but something keeps them: 3.",
+		"HELD: due within a week, but something keeps them:",
+		"  2 with reason InvalidAnnotation: to see why: kubectl winnow why RESOURCE/NAME -f FILE",
+		"  1 with reason ReferrersUnknown: Winnow reads what refers to ConfigMaps and Secrets only while a stored policy has a rule with "+
+			"after: Unused. Apply it with mode: Preview, or use: kubectl winnow report -f FILE",
 		"Not counted, because you may not list them: pods",
 		"There are more objects than were counted, so every number is a minimum.")
 }
 
+// TestClusterReviewAsAPlan: the review is that of an older server, which does not say why objects are held.
 func TestClusterReviewAsAPlan(t *testing.T) {
 	var out bytes.Buffer
 	count := v1alpha1.ReviewedCount{Now: 1, Hour: 1, Day: 2, Week: 2, Held: 3}

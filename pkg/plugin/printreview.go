@@ -161,7 +161,10 @@ func (p reviewPrinter) totals(s *v1alpha1.CleanupReviewStatus) {
 	with, without := s.WithDraft, s.WithoutDraft
 	fmt.Fprintf(p, "\nAll policies together delete %d now and %d within a week. Without this policy: %d and %d.\n",
 		with.Now, with.Week, without.Now, without.Week)
-	if with.Held > 0 {
+	switch {
+	case len(s.HeldBy) > 0:
+		printHeld(p, s.HeldBy, true)
+	case with.Held > 0: // The server is older than this plugin.
 		fmt.Fprintf(p, "Due within a week, but something keeps them: %d.\n", with.Held)
 	}
 }

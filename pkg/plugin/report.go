@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -271,15 +272,25 @@ func (o *reportOptions) sayHeld(all []local.Deletions) {
 			held[reason] += n
 		}
 	}
-	if len(held) == 0 {
-		return
+	if len(held) > 0 {
+		printHeld(o.Out, held, false)
 	}
-	o.say("HELD: due within a week, but something keeps them:")
+}
+
+// printHeld says why objects are held, by reason. preview says that a draft holds them, and that nobody has read what refers to them.
+func printHeld(w io.Writer, held map[string]int64, preview bool) {
+	fmt.Fprintln(w, "HELD: due within a week, but something keeps them:")
 	for _, reason := range slices.Sorted(maps.Keys(held)) {
 		why := "to see why: kubectl winnow why RESOURCE/NAME"
-		if reason == string(policy.ReasonHeld) {
+		switch {
+		case reason == string(policy.ReasonHeld):
 			why = "a change makes too many objects due at once, so it waits for approval: kubectl winnow approve POLICY"
+		case preview && reason == string(policy.ReasonReferrersUnknown):
+			why = "Winnow reads what refers to ConfigMaps and Secrets only while a stored policy has a rule with after: Unused. " +
+				"Apply it with mode: Preview, or use: kubectl winnow report -f FILE"
+		case preview:
+			why += " -f FILE"
 		}
-		fmt.Fprintf(o.Out, "  %d with reason %s: %s\n", held[reason], reason, why)
+		fmt.Fprintf(w, "  %d with reason %s: %s\n", held[reason], output.OneLine(reason), why)
 	}
 }

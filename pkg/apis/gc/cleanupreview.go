@@ -37,6 +37,8 @@ type CleanupReviewStatus struct {
 	WithDraft ReviewedCount
 	// WithoutDraft is what the policies of today would delete.
 	WithoutDraft ReviewedCount
+	// HeldBy counts the held objects of WithDraft by why they are held, as one word.
+	HeldBy map[string]int64
 	// HiddenResources are resources that these policies are about, and that you may not list. Their objects are not counted. For a
 	// cluster policy, these are the resources that you may not list in all namespaces, and their objects are counted only in namespaces in
 	// which you may list them.

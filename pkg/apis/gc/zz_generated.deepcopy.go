@@ -677,6 +677,13 @@ func (in *CleanupReviewStatus) DeepCopyInto(out *CleanupReviewStatus) {
 	}
 	out.WithDraft = in.WithDraft
 	out.WithoutDraft = in.WithoutDraft
+	if in.HeldBy != nil {
+		in, out := &in.HeldBy, &out.HeldBy
+		*out = make(map[string]int64, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.HiddenResources != nil {
 		in, out := &in.HiddenResources, &out.HiddenResources
 		*out = make([]string, len(*in))

@@ -64,6 +64,7 @@ type review struct {
 	hidden     sets.Set[string]
 	partial    bool
 	rules      map[reviewedRule]*gc.ReviewedCount
+	heldBy     map[string]int64 // by reason
 	sample     []view.Verdict
 	namespaces map[string]*gc.ReviewedNamespace
 	// selected are the namespaces that the draft selects, or that the policy whose place it takes selects.
@@ -73,7 +74,8 @@ type review struct {
 func newReview(draft gc.Draft) *review {
 	return &review{
 		Draft: draft, proposal: trial.Propose(draft.PolicyChange).Exactly(),
-		rules: map[reviewedRule]*gc.ReviewedCount{}, namespaces: map[string]*gc.ReviewedNamespace{}, selected: sets.New[string](),
+		rules: map[reviewedRule]*gc.ReviewedCount{}, heldBy: map[string]int64{}, namespaces: map[string]*gc.ReviewedNamespace{},
+		selected: sets.New[string](),
 	}
 }
 
@@ -114,6 +116,9 @@ func (r *review) with(ctx context.Context, e *engine.Engine, now time.Time) erro
 	for name := range r.selected {
 		err := eachDeleted(ctx, e, name, now, func(v view.Verdict, in time.Duration) {
 			Add(&r.in(name).WithDraft, v, in)
+			if v.State == gc.CandidateHeld {
+				r.heldBy[string(v.Reason)]++
+			}
 			if v.By.Kind == r.kind() && v.By.Name == r.After.GetName() {
 				r.addDeletion(v, in)
 			}
@@ -256,6 +261,9 @@ func (r *review) answer(a *account) gc.ClusterCleanupReviewStatus {
 		return cmp.Or(cmp.Compare(a.resource, b.resource), cmp.Compare(a.rule, b.rule))
 	}) {
 		s.Deletions = append(s.Deletions, gc.ReviewedRule{Resource: key.resource, Rule: key.rule, ReviewedCount: *r.rules[key]})
+	}
+	if len(r.heldBy) > 0 {
+		s.HeldBy = r.heldBy
 	}
 	for _, v := range r.sample {
 		o := gc.ReviewedObject{Resource: v.Resource, Name: v.Name(), Rule: v.By.Rule, Reason: string(v.Reason)}

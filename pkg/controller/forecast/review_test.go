@@ -100,12 +100,14 @@ func TestReview(t *testing.T) {
 				Messages: []string{"6 Jobs in team-a would wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p made more objects due " +
 					"at once than --default-hold-above allows (5 in ten minutes)"},
 				Deletions: []gc.ReviewedRule{byDefault(gc.ResourceJobs, counted(0, 0, 0, 0, 6))}, WithDraft: counted(0, 0, 0, 0, 6),
+				HeldBy: map[string]int64{"Held": 6},
 			},
 		},
 		"an annotation that cannot be read": {
 			world: newWorld(annotated), draft: draft(nil, ttlPolicy("p", "1h")),
 			want: gc.CleanupReviewStatus{
 				Complete: true, Deletions: []gc.ReviewedRule{byDefault(gc.ResourceJobs, counted(0, 0, 0, 0, 1))}, WithDraft: counted(0, 0, 0, 0, 1),
+				HeldBy: map[string]int64{"InvalidAnnotation": 1},
 			},
 		},
 		"hidden, and known": {
@@ -131,6 +133,7 @@ func TestReview(t *testing.T) {
 			world: newWorld(jobs("team-a", 70, 10)...), draft: draft(nil, testbuilders.Policy("p").Default("1h").Suspended().Obj()),
 			want: gc.CleanupReviewStatus{
 				Complete: true, Deletions: []gc.ReviewedRule{byDefault(gc.ResourceJobs, counted(0, 0, 0, 0, 2))}, WithDraft: counted(0, 0, 0, 0, 2),
+				HeldBy: map[string]int64{"Suspended": 2},
 			},
 		},
 		"in a protected namespace": {

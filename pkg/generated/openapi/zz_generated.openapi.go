@@ -1646,6 +1646,21 @@ func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallbac
 							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
 						},
 					},
+					"heldBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "heldBy counts the held objects of withDraft by why they are held, as one word.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"integer"},
+										Format: "int64",
+									},
+								},
+							},
+						},
+					},
 					"hiddenResources": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -2188,6 +2203,21 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupReviewStatus(ref common.Reference
 							Description: "withoutDraft is what the existing policies would delete.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
+						},
+					},
+					"heldBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "heldBy counts the held objects of withDraft by why they are held, as one word.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"integer"},
+										Format: "int64",
+									},
+								},
+							},
 						},
 					},
 					"hiddenResources": {

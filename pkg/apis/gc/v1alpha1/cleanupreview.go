@@ -55,6 +55,9 @@ type CleanupReviewStatus struct {
 	// withoutDraft is what the existing policies would delete.
 	// +required
 	WithoutDraft ReviewedCount `json:"withoutDraft"`
+	// heldBy counts the held objects of withDraft by why they are held, as one word.
+	// +optional
+	HeldBy map[string]int64 `json:"heldBy,omitempty"`
 	// hiddenResources are resources that these policies cover but that you may not list. Their objects are not counted. For a
 	// cluster policy, these are the resources that you may not list in all namespaces, and their objects are counted only in
 	// namespaces in which you may list them.
