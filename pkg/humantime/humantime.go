@@ -21,6 +21,15 @@ func When(at, now time.Time) string {
 	return Duration(now.Sub(at)) + " ago"
 }
 
+// Ago formats a time at which something has happened: "5m ago"; "-" if the time is zero. It is never in the future, although clocks differ,
+// times are rounded up to seconds, and something may happen after now was read.
+func Ago(at, now time.Time) string {
+	if at.After(now) {
+		at = now
+	}
+	return When(at, now)
+}
+
 // Duration formats a duration as kubectl formats an age, but rounds it to the nearest unit that is shown, where kubectl cuts it off. So a
 // second after somebody kept an object for 30 days, it is due in 30d, and not in 29d. The error is at most half of the smallest unit shown.
 func Duration(d time.Duration) string {

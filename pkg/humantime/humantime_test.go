@@ -49,6 +49,18 @@ func TestWhen(t *testing.T) {
 	}
 }
 
+// TestAgo: what has happened is never in the future.
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	for at, want := range map[time.Time]string{
+		now.Add(-5 * time.Minute): "5m ago", now: "0s ago", now.Add(time.Millisecond): "0s ago", now.Add(time.Hour): "0s ago", {}: "-",
+	} {
+		if got := Ago(at, now); got != want {
+			t.Errorf("%s: got %q, want %q", at, got, want)
+		}
+	}
+}
+
 // TestShown: rounding by the smallest unit shown loses at most half of it, and never changes what kubectl shows of a round number.
 func TestShown(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -226,7 +226,7 @@ func (o *reportOptions) printFinished(d *document) error {
 		if o.format.Name == "wide" {
 			most = len(f.Creators)
 		}
-		t.Add(f.Namespace, f.Resource, f.Objects, f.Failed, output.When(f.Oldest, d.Time), output.Size(f.Bytes), creators(f.Creators, most))
+		t.Add(f.Namespace, f.Resource, f.Objects, f.Failed, output.Ago(f.Oldest, d.Time), output.Size(f.Bytes), creators(f.Creators, most))
 	}
 	if len(d.Finished) > 1 {
 		t.Add("(all)", "", all.Objects, all.Failed, "", output.Size(all.Bytes), "")

@@ -257,7 +257,7 @@ func (o *restoreOptions) show(found *v1alpha1.CleanupCopy, restored *unstructure
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.ErrOut, "Copied %s, kept until %s, UID %s:\n\n", output.When(found.Status.CopyTime.Time, time.Now()),
+	fmt.Fprintf(o.ErrOut, "Copied %s, kept until %s, UID %s:\n\n", output.Ago(found.Status.CopyTime.Time, time.Now()),
 		found.Status.ExpirationTime.UTC().Format(time.RFC3339), found.Status.Object.UID)
 	out := o.ErrOut
 	if o.tryIt {

@@ -32,6 +32,10 @@ func TestHistory(t *testing.T) {
 	p.shows("#history-table", "past-00002")
 	p.shows("#history-table", "cup/soon, rule done")
 	p.checkLooks("history-light")
+	// What has happened is never in the future, although the clock of the browser may be slow.
+	if got := eval[string](p, "import('./dom.js').then(({ past }) => past(Date.now() / 1000 + 60).textContent)"); got != "0s ago" {
+		t.Errorf("a deletion in the future is shown as %q", got)
+	}
 	object := eval[string](p, "document.querySelector('#history-table tbody a').getAttribute('href')")
 	p.click("document.querySelector('#history-table tbody a')")
 	p.shows("#explanation", "Winnow deleted it at")

@@ -79,7 +79,9 @@ func (e *Explanation) Print(w io.Writer) {
 		output.PrintLine(w, "", words.Message)
 		fmt.Fprintln(w)
 		PrintFacts(w, words.Facts)
-		fmt.Fprintln(w)
+		if len(words.Lines)+len(e.Next) > 0 {
+			fmt.Fprintln(w)
+		}
 	}
 	for _, line := range words.Lines {
 		output.PrintLine(w, "", line)
@@ -119,7 +121,7 @@ func (e *Explanation) reckoning() []Fact {
 		if s.Outcome != "" {
 			outcome = ", " + string(s.Outcome)
 		}
-		add(gc.TriggerOf(gc.After(s.After)).Since, "%s%s", e.at(s.Since), outcome)
+		add(gc.TriggerOf(gc.After(s.After)).Since, "%s%s", at(s.Since, output.Ago(s.Since.Time, e.Now)), outcome)
 	}
 	if p := s.DecidedBy; p != nil {
 		add("Decided by", "%s", policyAndRule(p))
@@ -128,7 +130,7 @@ func (e *Explanation) reckoning() []Fact {
 		add("Kept for", "%s", s.TTL)
 	}
 	if s.DueTime != nil {
-		add("Due", "%s", e.at(s.DueTime))
+		add("Due", "%s", at(s.DueTime, gc.ShownDue(string(s.State), s.DueTime.Time, e.Now)))
 	}
 	for i := range s.Adjustments {
 		add("Changed by", "%s", Adjustment(&s.Adjustments[i]))
@@ -172,8 +174,8 @@ func (e *Explanation) policies() []Fact {
 }
 
 // at formats a time with its distance from now.
-func (e *Explanation) at(t *metav1.Time) string {
-	return fmt.Sprintf("%s (%s)", t.UTC().Format(time.RFC3339), output.When(t.Time, e.Now))
+func at(t *metav1.Time, distance string) string {
+	return fmt.Sprintf("%s (%s)", t.UTC().Format(time.RFC3339), distance)
 }
 
 // Adjustment says what keeps an object for longer or shorter than the policy that decides.

@@ -61,6 +61,25 @@ func TestExplanation(t *testing.T) {
 		"To keep it: x")
 }
 
+// TestPastIsNotInTheFuture: what has happened is not in the future, although its time is rounded up to seconds.
+func TestPastIsNotInTheFuture(t *testing.T) {
+	soon := metav1.NewTime(plugintest.Now.Add(time.Second))
+	for state, want := range map[v1alpha1.CandidateState]string{v1alpha1.CandidateDue: "0s ago", v1alpha1.CandidateWaiting: "in 1s"} {
+		e := Explanation{Now: plugintest.Now, Candidate: &v1alpha1.CleanupCandidate{Status: v1alpha1.CleanupCandidateStatus{
+			State: state, After: v1alpha1.AfterUnused, Since: &soon, DueTime: &soon,
+		}}}
+		var printed strings.Builder
+		e.Print(&printed)
+		for _, line := range []string{
+			"  Unused since 2026-07-01T12:00:01Z (0s ago)\n", "  Due         2026-07-01T12:00:01Z (" + want + ")\n",
+		} {
+			if !strings.Contains(printed.String(), line) {
+				t.Errorf("%s: no %q in %s", state, line, &printed)
+			}
+		}
+	}
+}
+
 // TestWithoutTimeLimit: what has no end is told in words, and what newer objects replace is not told to be kept forever.
 func TestWithoutTimeLimit(t *testing.T) {
 	for want, a := range map[string]v1alpha1.CandidateAdjustment{
@@ -90,6 +109,5 @@ func TestWithoutTimeLimit(t *testing.T) {
 		"  Decided by  cup/ci, rule few",
 		"  Policy      cup/ci, rule few: Decides",
 		"              Keeps the newest: 2.",
-		"  Policy      cup/ci, rule few: KeepsLess, keeps forever",
-		"")
+		"  Policy      cup/ci, rule few: KeepsLess, keeps forever")
 }

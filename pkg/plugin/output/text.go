@@ -53,6 +53,9 @@ func endsWithCommand(text string) bool {
 // When formats a time by its distance from now: "in 5m", or "5m ago".
 func When(at, now time.Time) string { return humantime.When(at, now) }
 
+// Ago formats a time at which something has happened: "5m ago", and never "in 1s".
+func Ago(at, now time.Time) string { return humantime.Ago(at, now) }
+
 // Size formats a number of bytes.
 func Size(bytes int64) string {
 	const unit = 1024

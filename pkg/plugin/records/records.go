@@ -150,7 +150,7 @@ func Print(w io.Writer, r *v1alpha1.CleanupRecord, now time.Time) {
 }
 
 func at(t, now time.Time) string {
-	return fmt.Sprintf("%s (%s)", t.UTC().Format(time.RFC3339), output.When(t, now))
+	return fmt.Sprintf("%s (%s)", t.UTC().Format(time.RFC3339), output.Ago(t, now))
 }
 
 // Copy says for how long there is a copy of a deleted object.

@@ -113,6 +113,11 @@ func TestPrint(t *testing.T) {
 		"  Waited      for as long as waitFor allows; its expression was not found to be true",
 		"  Approved    it waited under the hold 5f3c, which somebody approved",
 		"  UID         uid-1")
+	printed.Reset()
+	Print(&printed, &r, plugintest.Now.Add(-2*time.Hour)) // The clock here may be slow.
+	if strings.Contains(printed.String(), "(in ") || !strings.Contains(printed.String(), "Due         2026-07-01T10:59:59Z (0s ago)") {
+		t.Errorf("what has happened is in the future: %s", &printed)
+	}
 	r.Status.AnswerLost = true
 	printed.Reset()
 	Print(&printed, &r, plugintest.Now)

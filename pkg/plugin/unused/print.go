@@ -156,14 +156,14 @@ const (
 )
 
 func (p *printer) age(o *Object) string {
-	return strings.TrimSuffix(output.When(o.Created, p.Time), " ago")
+	return strings.TrimSuffix(output.Ago(o.Created, p.Time), " ago")
 }
 
 func (p *printer) noPodSince(c *Claim) string {
 	if c.NoPodSince.IsZero() {
 		return "unknown"
 	}
-	return output.When(c.NoPodSince, p.Time)
+	return output.Ago(c.NoPodSince, p.Time)
 }
 
 // size formats a capacity. A claim without a volume has none.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import { $, h, number, plural, set, time } from "./dom.js";
+import { $, h, number, past, plural, set, time } from "./dom.js";
 import { get, post } from "./api.js";
 import { link } from "./address.js";
 import { table } from "./table.js";
@@ -29,7 +29,7 @@ const heldBy = (p, namespace) => ({ namespace: p.namespace || namespace || undef
 
 export const holdTable = (p, all) => table(`What waits for approval by ${title(p)}`, ["Namespace", "#Objects", "Resources", "Since", "Why", "Hold"],
   all.map((hold) => [
-    hold.namespace || "All", h("a", { href: link("candidates", heldBy(p, hold.namespace)) }, number(hold.objects)), (hold.resources ?? []).join(", "), time(seconds(hold.since)), hold.why ?? "", hold.id,
+    hold.namespace || "All", h("a", { href: link("candidates", heldBy(p, hold.namespace)) }, number(hold.objects)), (hold.resources ?? []).join(", "), past(seconds(hold.since)), hold.why ?? "", hold.id,
   ]));
 
 export function prepare(given) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import { $, h, number, plural, set, time } from "./dom.js";
+import { $, h, number, past, plural, set } from "./dom.js";
 import { link } from "./address.js";
 import { ask, mine, seconds, title, what } from "./approval.js";
 
@@ -25,7 +25,7 @@ function waiting({ policies, waiting }) {
   const unlisted = policies.reduce((sum, p) => sum + (p.unlistedHolds ?? 0), 0);
   const n = holds.length + unlisted;
   return group(`${plural(n, "change")} ${n === 1 ? "waits" : "wait"} for approval`, holds.map(({ p, hold }) => h("li", {},
-    h("span", {}, h("strong", {}, `${what(hold)} in ${hold.namespace || "all namespaces"}`), `, by ${title(p)}, `, time(seconds(hold.since))),
+    h("span", {}, h("strong", {}, `${what(hold)} in ${hold.namespace || "all namespaces"}`), `, by ${title(p)}, `, past(seconds(hold.since))),
     mine(p).includes(hold)
       ? h("button", { type: "button", "aria-label": `Review ${what(hold)} of ${title(p)}`, click: () => ask(p) }, "Review")
       : h("span", {}, `Another policy must approve: ${hold.approver}`))),

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import { $, badge, h, instant, number, plural, set, when } from "./dom.js";
+import { $, ago, badge, h, instant, number, plural, set, when } from "./dom.js";
 import { aborted, get } from "./api.js";
 import * as explanation from "./explanation.js";
 import { showOrder } from "./table.js";
@@ -237,7 +237,7 @@ function rowOf(i, r) {
       button(r.name, { title: `Explain ${r.resource}/${r.name}`, "aria-current": attributes.class ? "true" : null }),
       h("small", {}, `${r.resource} in ${r.namespace}`)),
     h("td", { class: "c-state" }, badge(r.state, explanation.kinds[r.state]), r.preview && " Preview"),
-    h("td", { class: "c-due", title: r.due ? instant(r.due) : null }, when(r.due)),
+    h("td", { class: "c-due", title: r.due ? instant(r.due) : null }, (r.state === "Due" ? ago : when)(r.due)),
     h("td", { class: "c-policy" }, r.policy ?? "–", r.rule && h("small", {}, `rule ${r.rule}`)),
     h("td", { class: "c-reason" }, r.reason));
 }

@@ -80,8 +80,12 @@ export function when(seconds) {
   return left > 0 ? "in " + span(Math.max(left, 1)) : span(-left) + " ago";
 }
 
-// time is an element with a time in seconds since 1970.
-export const time = (seconds) => (seconds ? h("time", { datetime: instant(seconds), title: instant(seconds) }, when(seconds)) : "–");
+// ago formats the time of something that has happened, which is never in the future, although clocks differ.
+export const ago = (seconds) => when(seconds && Math.min(seconds, Date.now() / 1000));
+
+// time is an element with a time in seconds since 1970, and past one with the time of something that has happened.
+export const time = (seconds, distance = when) => (seconds ? h("time", { datetime: instant(seconds), title: instant(seconds) }, distance(seconds)) : "–");
+export const past = (seconds) => time(seconds, ago);
 
 export const instant = (seconds) => new Date(seconds * 1000).toISOString().replace(".000", "");
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import { $, h, plural, set, time } from "./dom.js";
+import { $, h, past, plural, set } from "./dom.js";
 import { aborted, get } from "./api.js";
 import { link } from "./address.js";
 import { sortable, table } from "./table.js";
@@ -82,7 +82,7 @@ const explained = (r) => h("a", {
 }, `${r.resource}/${r.name}`);
 
 const row = (r) => [
-  [explained(r), h("small", {}, ` ${r.uid}`)], r.namespace, time(Date.parse(r.time) / 1000),
+  [explained(r), h("small", {}, ` ${r.uid}`)], r.namespace, past(Date.parse(r.time) / 1000),
   r.policy + (r.rule ? `, rule ${r.rule}` : ""), r.reason + (r.answerLost ? " (the answer was lost)" : ""), r.late, r.owner, r.account || "Winnow",
   r.copied === "-" ? "-" : [`for ${r.copied}: `, h("code", {}, `kubectl winnow restore ${r.resource}/${r.name} -n ${r.namespace}`)],
 ];

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import { $, h, number, plural, set, size, time } from "./dom.js";
+import { $, h, number, past, plural, set, size } from "./dom.js";
 import { link } from "./address.js";
 import { draw, names } from "./chart.js";
 import { sortable, table } from "./table.js";
@@ -82,7 +82,7 @@ function showFinished(finished) {
   if (!finished) return;
   set($("finished"), sortable(table("Finished objects", ["Namespace", "Resource", "#Objects", "#Failed", "Oldest", "#Size", "Created by"],
     finished.map((f) => [
-      f.namespace, f.resource, number(f.objects), number(f.failed), f.oldest ? time(Date.parse(f.oldest) / 1000) : "–",
+      f.namespace, f.resource, number(f.objects), number(f.failed), f.oldest ? past(Date.parse(f.oldest) / 1000) : "–",
       h("data", { value: f.bytes }, size(f.bytes)), creators(f.creators ?? []),
     ]))));
 }

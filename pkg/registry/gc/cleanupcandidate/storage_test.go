@@ -388,7 +388,7 @@ func TestTable(t *testing.T) {
 				DecidedBy: &gc.CandidatePolicy{Kind: gc.KindClusterCleanupPolicy, Name: "c", Mode: gc.ModeEnforce},
 			}),
 			job(gc.CleanupCandidateStatus{
-				State: gc.CandidateDue, TTL: "1h", DueTime: at(0), Reason: "Expired",
+				State: gc.CandidateDue, TTL: "1h", DueTime: at(time.Second), Reason: "Expired", // Rounded up.
 				DecidedBy: &gc.CandidatePolicy{Kind: gc.KindCleanupPolicy, Name: "p", Mode: gc.ModePreview, Rule: "default"},
 			}),
 			job(gc.CleanupCandidateStatus{State: gc.CandidateNone, Reason: "NoPolicy"}),

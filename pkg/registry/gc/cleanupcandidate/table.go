@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/humantime"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 )
 
@@ -43,7 +42,9 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 			}
 			return cmp.Or(c.Status.DecidedBy.Rule, "-")
 		}),
-		column("Due", "When the object becomes due.", 0, func(c candidate, now time.Time) any { return humantime.When(dueTime(c), now) }),
+		column("Due", "When the object becomes due.", 0, func(c candidate, now time.Time) any {
+			return gc.ShownDue(string(c.Status.State), dueTime(c), now)
+		}),
 		column("Reason", "Why, as one word, or if that is the state, in a few.", 0, func(c candidate, _ time.Time) any {
 			return gc.ShownReason(string(c.Status.State), c.Status.Reason, c.Status.Finalizers)
 		}),

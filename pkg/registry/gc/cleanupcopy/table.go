@@ -29,7 +29,7 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 			return c.Status.Object.Resource + "/" + c.Status.Object.Name
 		}),
 		column("Copied", "string", "When Winnow stored the copy, before it deleted the object.", 0, func(c copied, now time.Time) any {
-			return humantime.When(c.Status.CopyTime.Time, now)
+			return humantime.Ago(c.Status.CopyTime.Time, now)
 		}),
 		column("Expires", "string", "When Winnow removes the copy.", 0, func(c copied, now time.Time) any {
 			return humantime.When(c.Status.ExpirationTime.Time, now)

@@ -253,7 +253,7 @@ func TestTable(t *testing.T) {
 	}}
 	bare := gc.CleanupRecord{ObjectMeta: metav1.ObjectMeta{Name: "uid"}, Status: gc.CleanupRecordStatus{
 		Object: gc.RecordObject{Resource: "pods", Name: "j"}, Policy: gc.RecordPolicy{Kind: gc.KindCleanupPolicy, Name: "p"},
-		Reason: "OverCeiling", DeletionTime: metav1.NewMicroTime(now),
+		Reason: "OverCeiling", DeletionTime: metav1.NewMicroTime(now.Add(time.Second)), // The clocks of replicas differ.
 	}}
 	late := *bare.DeepCopy()
 	late.Status.Lateness = &metav1.Duration{Duration: 90 * time.Second}

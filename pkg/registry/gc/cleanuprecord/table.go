@@ -31,7 +31,7 @@ func newTable(clock clock.PassiveClock) rest.TableConvertor {
 			return r.Status.Object.Resource + "/" + r.Status.Object.Name
 		}),
 		column("Deleted", "When Winnow deleted the object.", 0, func(r record, now time.Time) any {
-			return humantime.When(r.Status.DeletionTime.Time, now)
+			return humantime.Ago(r.Status.DeletionTime.Time, now)
 		}),
 		column("Policy", "The policy that decided.", 0, func(r record, _ time.Time) any {
 			return gc.PolicyName(r.Status.Policy.Kind, r.Status.Policy.Name)
