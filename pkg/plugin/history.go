@@ -81,7 +81,26 @@ func (o *historyOptions) run(ctx context.Context, args []string) error {
 	if more {
 		o.Warn(tooMany(q, found))
 	}
-	return o.print(q.Namespace, found)
+	return o.print(q.Namespace, found, nothingFound(q))
+}
+
+// nothingFound says that there are no records that a query asks for. There may be others.
+func nothingFound(q records.Query) string {
+	in := gc.InNamespace(q.Namespace)
+	object, ofObject := q.Fields.RequiresExactMatch(gc.FieldObject)
+	switch {
+	case ofObject:
+	case q.Fields.Empty() && q.Since.IsZero():
+		return fmt.Sprintf("No records of deleted objects %s.", in)
+	default:
+		return fmt.Sprintf("No records of deleted objects %s match the flags.", in)
+	}
+	all := "kubectl winnow history -A"
+	if q.Namespace != "" {
+		all = "kubectl winnow history -n " + q.Namespace
+	}
+	return fmt.Sprintf("No record says that Winnow deleted %s %s. Records are stored some seconds after a deletion; to see all of them: %s",
+		object, in, all)
 }
 
 // tooMany says which records are missing. With all namespaces, those of the first come first, however old they are.
@@ -139,7 +158,7 @@ func (o *historyOptions) begin(now time.Time) (time.Time, error) {
 	return now.Add(-d), nil
 }
 
-func (o *historyOptions) print(namespace string, found []v1alpha1.CleanupRecord) error {
+func (o *historyOptions) print(namespace string, found []v1alpha1.CleanupRecord, nothing string) error {
 	records.SortNewest(found)
 	list := &v1alpha1.CleanupRecordList{Items: found}
 	list.APIVersion, list.Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupRecordList"
@@ -156,7 +175,7 @@ func (o *historyOptions) print(namespace string, found []v1alpha1.CleanupRecord)
 		return nil
 	}
 	if len(found) == 0 {
-		fmt.Fprintf(o.ErrOut, "No records of deleted objects %s.\n", gc.InNamespace(namespace))
+		output.PrintLine(o.ErrOut, "", nothing)
 		return nil
 	}
 	return o.printTable(namespace, found)

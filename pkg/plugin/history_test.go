@@ -26,6 +26,29 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
+// TestHistoryOfNothing: an answer that was asked for one object, one policy or some time does not say that there are no other records.
+func TestHistoryOfNothing(t *testing.T) {
+	const ofJob = "No record says that Winnow deleted jobs.batch/gone in "
+	const later = "Records are stored some seconds after a deletion; to see all of them: kubectl winnow history "
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "No records of deleted objects in namespace team-a."},
+		{[]string{"--policy", "ci"}, "No records of deleted objects in namespace team-a match the flags."},
+		{[]string{"--since", "1h"}, "No records of deleted objects in namespace team-a match the flags."},
+		{[]string{"job/gone"}, ofJob + "namespace team-a. " + later + "-n team-a"},
+		{[]string{"job/gone", "-A"}, ofJob + "any namespace. " + later + "-A"},
+	} {
+		cluster := newTestCluster(t).withWinnow(nil, nil)
+		cluster.answers[winnowPath+"/cleanuprecords"] = cluster.answers[winnowPath+"/namespaces/team-a/cleanuprecords"]
+		out, errOut, code := cluster.run(append([]string{"history"}, c.args...)...)
+		if code != 0 || out != "" || errOut != c.want+"\n" {
+			t.Errorf("%q ended with %d: %s%s", c.args, code, out, errOut)
+		}
+	}
+}
+
 // TestSince: a duration before now, a time, or a day.
 func TestSince(t *testing.T) {
 	now := time.Date(2027, 2, 1, 12, 0, 0, 0, time.UTC)
