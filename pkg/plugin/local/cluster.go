@@ -225,7 +225,7 @@ func readAll[L any](
 	case err != nil:
 		return nil, err
 	case !may:
-		s.note("%s do not count, because you may not list them: kubectl auth can-i list %s %s",
+		s.note("the %s do not count, because you may not list them: kubectl auth can-i list %s %s",
 			resource, v1alpha1.Resource(resource), inNamespace(namespace))
 		return new(L), nil
 	}
@@ -287,9 +287,13 @@ func (c *Cluster) Policies(
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	noted := len(s.notes)
 	clusterList, err := readAll(ctx, c, s, "clustercleanuppolicies", "", c.policies.ClusterCleanupPolicies().List)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	for i := range s.notes[noted:] { // The server knows what they delete, and says it to those who may list the objects.
+		s.notes[noted+i] += "; what they delete is in: kubectl get cand " + inNamespace(namespace)
 	}
 	return ownList.Items, clusterList.Items, s.notes, nil
 }
