@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/explain"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
@@ -69,12 +71,13 @@ func decided(
 func printEnd(out io.Writer, c *v1alpha1.CleanupCandidate, now time.Time) {
 	s := &c.Status
 	if s.DueTime != nil {
-		fmt.Fprintf(out, "It is due %s (%s).\n", s.DueTime.UTC().Format(time.RFC3339), output.When(s.DueTime.Time, now))
+		fmt.Fprintf(out, "It is due %s (%s).\n", s.DueTime.UTC().Format(time.RFC3339), gc.ShownDue(string(s.State), s.DueTime.Time, now))
 	}
 	for i := range s.Adjustments {
 		output.PrintLine(out, "", explain.Adjustment(&s.Adjustments[i])+".")
 	}
-	output.PrintLine(out, "", output.Sentence(fmt.Sprintf("%s: %s", explain.Outcome(s), s.Message)))
+	message, _, _ := strings.Cut(s.Message, ". "+gc.ToKeepLonger) // Whoever has just kept or released it knows.
+	output.PrintLine(out, "", output.Sentence(fmt.Sprintf("%s: %s", explain.Outcome(s), message)))
 }
 
 // atLeast reports whether a resource version is the same as another one or newer.

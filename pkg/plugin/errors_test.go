@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -33,7 +34,7 @@ const (
 	reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 )
 
-// testCluster is an API server that answers by path, for namespace team-a. Everything else is not found.
+// testCluster is an API server that answers by path, or by method and path, for namespace team-a. Everything else is not found.
 type testCluster struct {
 	*testing.T
 	answers map[string]any
@@ -102,7 +103,7 @@ func (c *testCluster) withWinnow(candidates []v1alpha1.CleanupCandidate, records
 
 // ServeHTTP implements http.Handler.
 func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := c.answers[r.URL.Path]
+	answer := cmp.Or(c.answers[r.Method+" "+r.URL.Path], c.answers[r.URL.Path])
 	code, fails := answer.(int)
 	switch {
 	case r.URL.Path == reviewPath:
@@ -272,6 +273,15 @@ func TestNoRights(t *testing.T) {
 	newTestCluster(t).with(forbidden).expectError(hint, "keep", "job/a", "--forever")
 	newTestCluster(t).withWinnow(nil, nil).with(forbidden).expectError(hint, "history")
 
+	viewer := map[string]any{"PATCH " + jobsPath + "/a": http.StatusForbidden}
+	const other = `User "vic" cannot do it; somebody with the role edit can: kubectl winnow `
+	for flags, want := range map[string]string{
+		"keep job/a --for 2d": "keep jobs.batch/a -n team-a --for 2d", "keep job/a --until 2099-01-31": "keep jobs.batch/a -n team-a --until 2099-01-31",
+		"keep job/a --forever": "keep jobs.batch/a -n team-a --forever", "release job/a": "release jobs.batch/a -n team-a",
+	} {
+		newTestCluster(t).with(viewer).expectError(other+want+"\n", strings.Fields(flags)...)
+	}
+
 	review := map[string]any{winnowPath + "/clustercleanupreviews": http.StatusForbidden}
 	file := writeClusterPolicy(t)
 	newTestCluster(t).withWinnow(nil, nil).with(review).expectError(
@@ -336,6 +346,26 @@ func TestPreviewElsewhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	writeFile(t, path, "{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: p, namespace: shop}, spec: {ttlAfterFinished: 1h}}")
 	newTestCluster(t).expectError(`the policy "p" is for namespace "shop", and not for "team-a": use -n shop, or no -n`, "preview", "-f", path)
+}
+
+// TestTenant: whoever may not list cluster policies reads where it says what they delete.
+func TestTenant(t *testing.T) {
+	meta := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	c := newTestCluster(t).withWinnow(nil, nil).with(map[string]any{
+		winnowPath + "/namespaces/team-a/cleanuppolicies": &v1alpha1.CleanupPolicyList{TypeMeta: meta("CleanupPolicyList")},
+		winnowPath + "/resourcelifecycles":                &v1alpha1.ResourceLifecycleList{TypeMeta: meta("ResourceLifecycleList")},
+	})
+	c.denied = []string{"list clustercleanuppolicies everywhere"}
+	const note = "he clustercleanuppolicies do not count, because you may not list them: kubectl auth can-i list " +
+		"clustercleanuppolicies.gc.winnow.dev --all-namespaces; what they delete is in: kubectl get cand -n team-a\n"
+	if out, errOut, code := c.run("report"); code != 0 || !strings.Contains(errOut, "Warning: t"+note) {
+		t.Errorf("report ended with %d: %s%s", code, out, errOut)
+	}
+	if out, errOut, code := c.run("why", "job/a", "-f", writePolicy(t)); code != 0 || !strings.Contains(out, "\nT"+note) {
+		t.Errorf("why ended with %d: %s%s", code, out, errOut)
+	}
 }
 
 // TestReportOfNothing suggests to look elsewhere, where the user may look.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -121,6 +122,9 @@ func (o *keepOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	t, err := o.Object(args)
+	if apierrors.IsNotFound(err) {
+		return withoutWinnow(ctx, o.Session, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -134,7 +138,39 @@ func (o *keepOptions) run(ctx context.Context, args []string) error {
 	if warning != "" {
 		o.Warn(warning)
 	}
-	return annotate(ctx, o.Session, t, annotations, &o.format, "kept", now)
+	err = annotate(ctx, o.Session, t, annotations, &o.format, "kept", now)
+	return refused(err, t, fmt.Sprintf("kubectl winnow keep %s/%s -n %s %s", t.Object.Resource, t.Object.Name, t.Object.Namespace, o.flag()))
+}
+
+// flag is the flag that says how long to keep the object.
+func (o *keepOptions) flag() string {
+	switch {
+	case o.forever:
+		return "--forever"
+	case o.duration != "":
+		return "--for " + o.duration
+	}
+	return "--until " + o.until
+}
+
+// withoutWinnow adds to an error that there is no Winnow in the cluster, if there is none.
+func withoutWinnow(ctx context.Context, s *session.Session, err error) error {
+	cluster, errOf := s.Cluster()
+	if errOf != nil {
+		return err
+	}
+	if installed, errOf := cluster.Installed(ctx); errOf != nil || installed {
+		return err
+	}
+	return fmt.Errorf("%w; there is no Winnow in this cluster either", err)
+}
+
+// refused says who can run the command, if the caller may not change the object.
+func refused(err error, t *session.Target, command string) error {
+	if !session.LacksRight(err) {
+		return err
+	}
+	return fmt.Errorf("%v; %s can: %s", err, session.WhoMayChange(t.Object.Resource), command) // Not %w, which adds another way out.
 }
 
 // lengthens fails if the object is kept for longer already.
@@ -175,7 +211,8 @@ once. This command says when.`,
 			if err != nil {
 				return err
 			}
-			return annotate(cmd.Context(), o.Session, t, releasing(), &o.format, "released", time.Now())
+			err = annotate(cmd.Context(), o.Session, t, releasing(), &o.format, "released", time.Now())
+			return refused(err, t, fmt.Sprintf("kubectl winnow release %s/%s -n %s", t.Object.Resource, t.Object.Name, t.Object.Namespace))
 		},
 	}
 	o.format.AddFlag(cmd, "json", "yaml", "name")

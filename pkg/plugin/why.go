@@ -151,11 +151,9 @@ func (o *whyOptions) explainGone(ctx context.Context, args []string) error {
 	case err != nil:
 		return fmt.Errorf("%s, and Winnow does not say if it deleted it: %w", gone, err)
 	case last == nil:
-		if object.Resource == gc.ResourcePods {
-			gone += " (a Pod goes with its Job, so ask for the Job too)"
-		}
-		return fmt.Errorf("%s, and no record that you may see says that Winnow deleted it. Records are stored some seconds later; "+
-			"to see them: kubectl winnow history -n %s", gone, object.Namespace)
+		return fmt.Errorf("%s, and no record that you may see says that Winnow deleted it, so something else probably did: "+
+			"for example %s. Records are stored some seconds later; to see them: kubectl winnow history -n %s",
+			gone, otherDeleters(object.Resource), object.Namespace)
 	}
 	if o.format.Name == "" || o.format.Name == "wide" {
 		records.Print(o.Out, last, time.Now())
@@ -167,6 +165,17 @@ func (o *whyOptions) explainGone(ctx context.Context, args []string) error {
 		fmt.Fprintf(o.Out, "cleanuprecord.%s/%s\n", v1alpha1.GroupName, last.Name)
 	}
 	return err
+}
+
+// otherDeleters says what else often deletes objects of a resource.
+func otherDeleters(resource string) string {
+	switch resource {
+	case gc.ResourceJobs:
+		return "Kubernetes by its spec.ttlSecondsAfterFinished, its CronJob, or a person"
+	case gc.ResourcePods:
+		return "Kubernetes when its Job or another owner was deleted (so ask for that too), or a person"
+	}
+	return "Kubernetes when its owner was deleted, or a person"
 }
 
 // printCandidate prints a candidate in a format for programs. It fails if there is none; the lines say why.

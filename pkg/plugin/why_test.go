@@ -24,28 +24,33 @@ func candidates(state v1alpha1.CandidateState, reason string) []v1alpha1.Cleanup
 	}}
 }
 
-// TestWhyOffersToKeep: what is going to be deleted can be kept, if the user may annotate it.
+// TestWhyOffersToKeep: what is going to be deleted can be kept, by the user or by somebody else.
 func TestWhyOffersToKeep(t *testing.T) {
-	const offer = "To keep it for longer: kubectl winnow keep jobs.batch/a -n team-a --for 7d\n"
+	const (
+		keep  = " for longer: kubectl winnow keep jobs.batch/a -n team-a --for 7d\n"
+		offer = "\nTo keep it" + keep
+		other = "\nYou may not change it, but somebody with the role edit can keep it" + keep
+	)
 	for name, c := range map[string]struct {
 		state  v1alpha1.CandidateState
 		reason string
 		denied string
-		offers bool
+		offer  string
 		title  string
 	}{
-		"waiting":          {v1alpha1.CandidateWaiting, "NotDue", "", true, "Waiting (NotDue)\n"},
-		"due":              {v1alpha1.CandidateDue, "Expired", "", true, "Due (Expired)\n"},
-		"held":             {v1alpha1.CandidateHeld, "Held", "", true, "Held\n"},
-		"kept":             {v1alpha1.CandidateKept, "Never", "", false, "Kept (Never)\n"},
-		"no candidate":     {v1alpha1.CandidateNone, "NotFinished", "", false, "NoCandidate (NotFinished)\n"},
-		"may not annotate": {v1alpha1.CandidateWaiting, "NotDue", "patch jobs", false, "Waiting (NotDue)\n"},
-		"is deleted now":   {v1alpha1.CandidateTerminating, "Terminating", "", false, "Terminating\n"},
+		"waiting":          {v1alpha1.CandidateWaiting, "NotDue", "", offer, "Waiting (NotDue)\n"},
+		"due":              {v1alpha1.CandidateDue, "Expired", "", offer, "Due (Expired)\n"},
+		"held":             {v1alpha1.CandidateHeld, "Held", "", offer, "Held\n"},
+		"kept":             {v1alpha1.CandidateKept, "Never", "", "", "Kept (Never)\n"},
+		"no candidate":     {v1alpha1.CandidateNone, "NotFinished", "", "", "NoCandidate (NotFinished)\n"},
+		"may not annotate": {v1alpha1.CandidateWaiting, "NotDue", "patch jobs", other, "Waiting (NotDue)\n"},
+		"is deleted now":   {v1alpha1.CandidateTerminating, "Terminating", "", "", "Terminating\n"},
 	} {
 		cluster := newTestCluster(t).withWinnow(candidates(c.state, c.reason), nil)
 		cluster.denied = []string{c.denied}
 		out, errOut, code := cluster.run("why", "job/a")
-		if code != 0 || strings.HasSuffix(out, offer) != c.offers || !strings.HasPrefix(out, "jobs.batch/a in namespace team-a: "+c.title) {
+		offers := strings.HasSuffix(out, c.offer) && strings.Contains(out, keep) == (c.offer != "")
+		if code != 0 || !offers || !strings.HasPrefix(out, "jobs.batch/a in namespace team-a: "+c.title) {
 			t.Errorf("%s ended with %d: %s%s", name, code, out, errOut)
 		}
 	}
@@ -97,7 +102,13 @@ func TestWhyOfSomethingGone(t *testing.T) {
 		!strings.Contains(out, "), by cup/ci, rule branches: over capacity, because newer objects filled the limit of the rule.\n") {
 		t.Errorf("ended with %d: %s%s", code, out, errOut)
 	}
-	newTestCluster(t).withWinnow(nil, nil).expectError("there is no jobs.batch/gone in namespace team-a, and no record that you may see says "+
-		"that Winnow deleted it. Records are stored some seconds later; to see them: kubectl winnow history -n team-a", "why", "job/gone")
+	for name, by := range map[string]string{
+		"jobs.batch/gone": "Kubernetes by its spec.ttlSecondsAfterFinished, its CronJob, or a person",
+		"pods/gone":       "Kubernetes when its Job or another owner was deleted (so ask for that too), or a person",
+	} {
+		newTestCluster(t).withWinnow(nil, nil).expectError("there is no "+name+" in namespace team-a, and no record that you may see says "+
+			"that Winnow deleted it, so something else probably did: for example "+by+
+			". Records are stored some seconds later; to see them: kubectl winnow history -n team-a", "why", name)
+	}
 	newTestCluster(t).expectError("there is no jobs.batch/gone in namespace team-a; there is no Winnow in this cluster", "why", "job/gone")
 }

@@ -105,7 +105,8 @@ func TestTenantAsks(t *testing.T) {
 	}
 	sees(documented(t, when, ns, "build"), "jobs.batch/build", "Waiting", "1h", "cup/ci", "builds", " in ", "NotDue")
 	sees(append(documented(t, when, ns, "build"), "-o", "yaml"), "dueTime: \""+finishedAt(build).Add(time.Hour).UTC().Format(time.RFC3339),
-		"To keep it longer, annotate it with gc.winnow.dev/ttl", "the labels do not match its selector \"kind=report\"")
+		"To keep it longer, use kubectl winnow keep or the annotation gc.winnow.dev/keep-until",
+		"the labels do not match its selector \"kind=report\"")
 	sees(documented(t, "Why is my Job gone?", ns, "report"), "Deleted 1 jobs.batch by rule reports", "cleanuppolicy/ci")
 }
 

@@ -17,6 +17,8 @@ const (
 	AnnotationTTL = "gc.winnow.dev/ttl"
 	// AnnotationKeepUntil on an object is an RFC 3339 time before which Winnow does not delete it. It never shortens.
 	AnnotationKeepUntil = "gc.winnow.dev/keep-until"
+	// ToKeepLonger ends the message of a candidate that waits, if an annotation can keep its object for longer.
+	ToKeepLonger = "To keep it longer, use kubectl winnow keep or the annotation " + AnnotationKeepUntil
 	// AnnotationActiveDeadline on an object is the spec.activeDeadlineSeconds that Winnow has set. Winnow changes the deadline only while
 	// both are equal.
 	AnnotationActiveDeadline = "gc.winnow.dev/active-deadline-seconds"

@@ -258,7 +258,7 @@ func TestCandidates(t *testing.T) {
 	}{
 		"waiting": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("2h")}, done().Fact(), nil,
-			explained{gc.CandidateWaiting, policy.ReasonNotDue, "It is kept until it is due. To keep it longer, annotate it with gc.winnow.dev/ttl", "2h", "p/default", "2h0m0s", gc.AfterFinished, background, true, false},
+			explained{gc.CandidateWaiting, policy.ReasonNotDue, "It is kept until it is due. To keep it longer, use kubectl winnow keep or the annotation gc.winnow.dev/keep-until", "2h", "p/default", "2h0m0s", gc.AfterFinished, background, true, false},
 		},
 		"waiting for what will be held": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("2h")}, done().TTL("soon").Fact(), nil,

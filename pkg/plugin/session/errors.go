@@ -26,12 +26,18 @@ func (s *Session) Explain(err error) string {
 		return s.unreachable(request)
 	case apierrors.IsUnauthorized(err):
 		return "the cluster does not accept your credentials; log in again, or choose another user or context: kubectl config get-contexts"
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot "): // Otherwise it is a quota, or another admission plugin.
+	case LacksRight(err):
 		return err.Error() + "; to see what you may do: kubectl auth can-i --list" + s.flagNamespace()
 	case noContext(err.Error()):
 		return err.Error() + "; to see the contexts: kubectl config get-contexts"
 	}
 	return err.Error()
+}
+
+// LacksRight reports whether a request was refused because the caller lacks a permission. Otherwise a quota, or another admission plugin,
+// may have refused it.
+func LacksRight(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
 }
 
 // noContext reports whether a message of client-go says that there is no such context. client-go has no type for it.

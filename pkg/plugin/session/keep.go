@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
@@ -19,8 +20,8 @@ var endingStates = []v1alpha1.CandidateState{
 	v1alpha1.CandidateWaiting, v1alpha1.CandidateNotified, v1alpha1.CandidateDue, v1alpha1.CandidateHeld,
 }
 
-// HowToKeep says how to keep an object that Winnow is going to delete; empty if there is nothing to keep it from, if the caller may not
-// annotate it, or if Kubernetes itself deletes it.
+// HowToKeep says how to keep an object that Winnow is going to delete, or who can; empty if there is nothing to keep it from, or if
+// Kubernetes itself deletes it.
 func (s *Session) HowToKeep(ctx context.Context, t *Target, c *v1alpha1.CleanupCandidate) (string, error) {
 	if c == nil || !slices.Contains(endingStates, c.Status.State) {
 		return "", nil
@@ -35,9 +36,18 @@ func (s *Session) HowToKeep(ctx context.Context, t *Target, c *v1alpha1.CleanupC
 	if err != nil {
 		return "", err
 	}
-	if may, err := cluster.May(ctx, "patch", schema.ParseGroupResource(t.Object.Resource), t.Object.Namespace); err != nil || !may {
-		return "", err
+	command := fmt.Sprintf("kubectl winnow keep %s/%s -n %s --for 7d", t.Object.Resource, t.Object.Name, t.Object.Namespace)
+	may, err := cluster.May(ctx, "patch", schema.ParseGroupResource(t.Object.Resource), t.Object.Namespace)
+	if err != nil || may {
+		return "To keep it for longer: " + command, err
 	}
-	return fmt.Sprintf("To keep it for longer: kubectl winnow keep %s/%s -n %s --for 7d", t.Object.Resource, t.Object.Name,
-		t.Object.Namespace), nil
+	return "You may not change it, but " + WhoMayChange(t.Object.Resource) + " can keep it for longer: " + command, nil
+}
+
+// WhoMayChange says who may annotate an object of a resource, for those who may not.
+func WhoMayChange(resource string) string {
+	if slices.Contains(gc.DefaultResources(), resource) {
+		return "somebody with the role edit"
+	}
+	return "somebody who may change it"
 }

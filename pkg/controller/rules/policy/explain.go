@@ -268,13 +268,11 @@ func (e *Effective) Extension(limits Limits) string {
 	case !e.extends(ttl{never: true}, limits):
 		return "No annotation keeps it longer: guardrails.maxTTL of " + b.maxTTLPolicy + " limits that to " + b.maxTTL.String()
 	case b.maxTTL.never:
-		return "To keep it longer, annotate it with " + gc.AnnotationTTL
+		return gc.ToKeepLonger
 	case !b.forbidNever:
-		return fmt.Sprintf("To keep it longer, annotate it with %s; guardrails.maxTTL of %s limits that to %s, unless it says never",
-			gc.AnnotationTTL, b.maxTTLPolicy, b.maxTTL)
+		return fmt.Sprintf("%s; guardrails.maxTTL of %s limits that to %s, unless it is kept forever", gc.ToKeepLonger, b.maxTTLPolicy, b.maxTTL)
 	}
-	return fmt.Sprintf("To keep it longer, annotate it with %s; guardrails.maxTTL of %s limits that to %s",
-		gc.AnnotationTTL, b.maxTTLPolicy, b.maxTTL)
+	return fmt.Sprintf("%s; guardrails.maxTTL of %s limits that to %s", gc.ToKeepLonger, b.maxTTLPolicy, b.maxTTL)
 }
 
 // extends reports whether an annotation with a TTL would keep the object for longer.

@@ -409,7 +409,7 @@ func TestExtension(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const annotate = "To keep it longer, annotate it with gc.winnow.dev/ttl"
+	const annotate = "To keep it longer, use kubectl winnow keep or the annotation gc.winnow.dev/keep-until"
 	for name, c := range map[string]struct {
 		fact   *lifecycle.Fact
 		mode   gc.AnnotationTTLMode
@@ -421,13 +421,13 @@ func TestExtension(t *testing.T) {
 		"up to a guardrail": {job("j").Fact(), gc.AnnotationAny, bounds("0s", "30d", false), nil,
 			annotate + "; guardrails.maxTTL of limits limits that to 30d"},
 		"up to a guardrail that allows never": {job("j").Fact(), gc.AnnotationAny, bounds("0s", "30d", true), nil,
-			annotate + "; guardrails.maxTTL of limits limits that to 30d, unless it says never"},
+			annotate + "; guardrails.maxTTL of limits limits that to 30d, unless it is kept forever"},
 		"not beyond a guardrail": {job("j").Fact(), gc.AnnotationAny, bounds("0s", "90m", false), nil,
 			"No annotation keeps it longer: guardrails.maxTTL of limits limits that to 1h30m"},
 		"not beyond two guardrails": {job("j").Fact(), gc.AnnotationAny, bounds("3h", "150m", false), nil,
 			"No annotation keeps it longer: guardrails.maxTTL of limits limits that to 2h30m"},
 		"beyond a guardrail, with never": {job("j").Fact(), gc.AnnotationAny, bounds("0s", "90m", true), nil,
-			annotate + "; guardrails.maxTTL of limits limits that to 1h30m, unless it says never"},
+			annotate + "; guardrails.maxTTL of limits limits that to 1h30m, unless it is kept forever"},
 		"ignored": {job("j").Fact(), gc.AnnotationIgnore, bounds("0s", "30d", false), nil,
 			"Its policies ignore annotations: only a policy can keep it longer"},
 		"a TTL of the object": {job("j").NativeTTL(7200).Fact(), gc.AnnotationAny, &policy.NoBounds, nil,
