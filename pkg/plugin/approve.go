@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/holds"
 	"github.com/winnow-dev/winnow/pkg/plugin/output"
 	"github.com/winnow-dev/winnow/pkg/plugin/session"
@@ -75,16 +79,86 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 		return err
 	}
 	if !o.yes {
-		fmt.Fprint(o.ErrOut, "\nDelete these objects? Type yes to approve: ")
-		answer, _ := bufio.NewReader(o.In).ReadString('\n')
-		if strings.TrimSpace(answer) != "yes" {
-			return errors.New("nothing was approved")
+		if err := o.showObjects(ctx, client, policy); err != nil {
+			return err
+		}
+		if err := o.ask(); err != nil {
+			return err
 		}
 	}
 	if err := holds.Approve(ctx, client, of, ids); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "%s approved\n", gc.PolicyTitle(policy.Namespace, policy.Name))
+	return nil
+}
+
+// ask fails unless the user approves.
+func (o *approveOptions) ask() error {
+	fmt.Fprint(o.ErrOut, "\nDelete these objects? Type yes to approve: ")
+	answer, _ := bufio.NewReader(o.In).ReadString('\n')
+	switch answer = strings.TrimSpace(answer); {
+	case answer == "yes":
+		return nil
+	case strings.EqualFold(answer, "y"), strings.EqualFold(answer, "yes"):
+		return errors.New("nothing was approved; type the whole word: yes")
+	}
+	return errors.New("nothing was approved")
+}
+
+// objectsShown is how many objects are shown of those that wait.
+const objectsShown = 10
+
+// showObjects shows the first objects that wait for approval by a policy, as far as the user may see them.
+func (o *approveOptions) showObjects(ctx context.Context, client gcclient.GcV1alpha1Interface, policy *holds.Policy) error {
+	namespace, err := policy.WaitsIn()
+	if err != nil {
+		return err
+	}
+	selector := fmt.Sprintf("%s=%s,%s=%s", gc.FieldState, v1alpha1.CandidateHeld, gc.FieldPolicy, policy.Name)
+	var found []*v1alpha1.CleanupCandidate
+	for options := (metav1.ListOptions{FieldSelector: selector, Limit: 100}); len(found) <= objectsShown; {
+		page, err := client.CleanupCandidates(namespace).List(ctx, options)
+		if err != nil {
+			o.Warn("cannot show which objects wait: " + o.Explain(err))
+			return nil
+		}
+		for i := range page.Items {
+			if c := &page.Items[i]; c.Status.Reason == string(v1alpha1.CandidateHeld) && decider(c) == policy.NamespacedName {
+				found = append(found, c)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
+	}
+	return o.printObjects(found, namespace, selector)
+}
+
+// printObjects prints the first of these objects, and how to list all that a selector of candidates selects in a namespace.
+func (o *approveOptions) printObjects(found []*v1alpha1.CleanupCandidate, namespace, selector string) error {
+	if len(found) == 0 {
+		return nil
+	}
+	t := output.NewTable("Object", "Namespace", "Due", "Rule")
+	for _, c := range found[:min(objectsShown, len(found))] {
+		due := "-"
+		if c.Status.DueTime != nil {
+			due = output.Ago(c.Status.DueTime.Time, time.Now())
+		}
+		t.Add(c.Status.Object.Resource+"/"+c.Status.Object.Name, c.Namespace, due, cmp.Or(c.Status.DecidedBy.Rule, "-"))
+	}
+	fmt.Fprintln(o.Out)
+	if err := t.Print(o.Out, true); err != nil {
+		return err
+	}
+	if len(found) > objectsShown {
+		where := "-n " + namespace
+		if namespace == "" {
+			where = "-A"
+		}
+		fmt.Fprintf(o.Out, "... To see all: kubectl get cand %s --field-selector %s\n", where, selector)
+	}
 	return nil
 }
 
@@ -132,7 +206,7 @@ func (o *approveOptions) show(policy *holds.Policy) ([]string, error) {
 			namespace = "(all)"
 		}
 		if h.Since != nil {
-			since = output.When(h.Since.Time, time.Now())
+			since = output.Ago(h.Since.Time, time.Now())
 		}
 		t.Add(h.ID, namespace, h.Objects, strings.Join(h.Resources, ","), since, h.Why)
 		if h.Owner(policy.NamespacedName) == policy.NamespacedName {

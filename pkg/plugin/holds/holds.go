@@ -65,6 +65,20 @@ func (p *Policy) Waiting() ([]gc.PolicyHold, error) {
 	return out, nil
 }
 
+// WaitsIn returns the namespace of the objects that wait; empty if there are several.
+func (p *Policy) WaitsIn() (string, error) {
+	waiting, err := p.Waiting()
+	if err != nil || len(waiting) == 0 {
+		return p.Namespace, err
+	}
+	for i := range waiting {
+		if waiting[i].Namespace != waiting[0].Namespace {
+			return "", nil
+		}
+	}
+	return waiting[0].Namespace, nil
+}
+
 // Approve approves holds of a policy, besides those that are approved when it writes. It reads the policy again: since a person was asked,
 // somebody may have approved another hold, or withdrawn an approval.
 func Approve(ctx context.Context, client gcclient.GcV1alpha1Interface, of types.NamespacedName, ids []string) error {
