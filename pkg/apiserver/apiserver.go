@@ -36,6 +36,8 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Forecast returns what a change of a policy makes due at once. If it is nil, there are no forecasts.
 	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	// Approved is told of each approval. It may be nil.
+	Approved func(context.Context, gc.Approval)
 	// ForecastLifecycle returns what a change of a lifecycle makes due at once. If it is nil, there are no forecasts.
 	ForecastLifecycle func(context.Context, gc.LifecycleChange) []string
 	// Cluster tells which resources there are.
@@ -66,6 +68,7 @@ type completedConfig struct {
 	generic           genericapiserver.CompletedConfig
 	clock             clock.PassiveClock
 	forecast          func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	approved          func(context.Context, gc.Approval)
 	forecastLifecycle func(context.Context, gc.LifecycleChange) []string
 	cluster           Cluster
 	reader            cleanupcandidate.Reader
@@ -90,7 +93,7 @@ func (c *Config) Complete() CompletedConfig {
 		return withClosing(build(withReadableErrors(handler), config), config.ShutdownInitiatedNotify())
 	}
 	return CompletedConfig{&completedConfig{
-		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,
+		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, approved: c.Approved, forecastLifecycle: c.ForecastLifecycle,
 		cluster: c.Cluster, reader: c.Candidates, records: c.Records, copies: c.Copies, reviewer: c.Reviews,
 		named: c.NamedResources, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
@@ -106,7 +109,8 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	options, served := c.options.RESTOptionsGetter, c.cluster.Served
 	checker := schemas.NewChecker(c.cluster.Schema, c.clock)
 	config := cleanuppolicy.Config{
-		Scheme: Scheme, Options: options, Authorizer: authorizer, Clock: c.clock, Forecast: c.forecast, Served: served, Checker: checker,
+		Scheme: Scheme, Options: options, Authorizer: authorizer, Clock: c.clock, Forecast: c.forecast, Approved: c.approved,
+		Served: served, Checker: checker,
 	}
 	policies, err := cleanuppolicy.NewStorage(config, c.most)
 	if err != nil {

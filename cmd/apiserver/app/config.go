@@ -80,7 +80,8 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	return &Config{
 		apiServer: &apiserver.Config{
 			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, ForecastLifecycle: asked.ForecastLifecycle,
-			Cluster: asked, Candidates: asked, Records: asked, Copies: asked, Reviews: asked, NamedResources: asked.NamedResources,
+			Approved: approvals{client, asked.instance, clock.RealClock{}}.told,
+			Cluster:  asked, Candidates: asked, Records: asked, Copies: asked, Reviews: asked, NamedResources: asked.NamedResources,
 			MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
 		},
 		cluster:    clusterConfig,

@@ -4,6 +4,7 @@
 package gc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,30 @@ func NewlyApproved(p, old metav1.Object) []string {
 	}
 	before := ApprovedHolds(old.GetAnnotations()[AnnotationApprovedHold])
 	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(before, id) })
+}
+
+// +k8s:deepcopy-gen=false
+
+// Approval is that a user approved holds of a policy. It is never served.
+type Approval struct {
+	Policy metav1.Object
+	User   string
+	// Holds have at least their IDs.
+	Holds []PolicyHold
+}
+
+// String says who approved what.
+func (a Approval) String() string {
+	var what []string
+	for i := range a.Holds {
+		h := &a.Holds[i]
+		text := h.ID
+		if h.Objects > 0 {
+			text += fmt.Sprintf(" (%d in %s)", h.Objects, cmp.Or(h.Namespace, "all namespaces"))
+		}
+		what = append(what, text)
+	}
+	return fmt.Sprintf("%q approved %s", a.User, strings.Join(what, ", "))
 }
 
 // ApproveCommand returns the command that approves a hold of a policy. Without a namespace, it is a cluster policy.

@@ -10,10 +10,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -29,7 +32,19 @@ func textID(text string) string {
 const noteMost = 1024
 
 func (w *Writer) createEvent(ctx context.Context, e event) error {
-	now := w.Clock.Now()
+	return e.create(ctx, w.Events, w.Instance, w.Clock.Now())
+}
+
+// WriteApproved writes an event on a policy: somebody has approved holds of it.
+func WriteApproved(ctx context.Context, events kubernetes.Interface, instance string, a gc.Approval, now time.Time) error {
+	of := types.NamespacedName{Namespace: a.Policy.GetNamespace(), Name: a.Policy.GetName()}
+	e := event{
+		subject: subject{of, a.Policy.GetUID()}, kind: corev1.EventTypeNormal, reason: "Approved", note: a.String(), id: randomID(),
+	}
+	return e.create(ctx, events, instance, now)
+}
+
+func (e event) create(ctx context.Context, events kubernetes.Interface, instance string, now time.Time) error {
 	note := e.note
 	if len(note) > noteMost {
 		note = strings.ToValidUTF8(note[:noteMost-3], "") + "..."
@@ -51,12 +66,12 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 	if id == "" {
 		id = strconv.FormatInt(now.UnixNano(), 16)
 	}
-	_, err := w.Events.EventsV1().Events(home).Create(ctx, &eventsv1.Event{
+	_, err := events.EventsV1().Events(home).Create(ctx, &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: home, Name: strings.TrimRight(fmt.Sprintf("%.200s", e.Name), "-.") + "." + id,
 		},
 		EventTime: metav1.NewMicroTime(now), Type: e.kind, Reason: e.reason, Note: note, Action: "Cleanup",
-		ReportingController: gc.GroupName + "/winnow", ReportingInstance: w.Instance,
+		ReportingController: gc.GroupName + "/winnow", ReportingInstance: instance,
 		Regarding: *regarding, Related: related,
 	}, metav1.CreateOptions{})
 	return err

@@ -51,18 +51,20 @@ func TestOutlook(t *testing.T) {
 		refused bool  // by what the forecast says
 		asked   []string
 		warned  []string
+		told    string // of the approval
 	}{
-		"create":            {request: creates, asked: []string{"none to 1, false"}, warned: []string{"none to 1, false", "advice on 1"}},
-		"create in dry run": {request: creates, dryRun: true, asked: []string{"none to 1, true"}, warned: []string{"none to 1, true", "advice on 1"}},
-		"invalid create":    {request: creates, invalid: refuse},
-		"failed create":     {request: creates, failed: refuse, asked: []string{"none to 1, false"}},
-		"update":            {request: updates(1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false", "advice on 2"}},
-		"invalid update":    {request: updates(1, 2), invalid: refuse},
-		"update of labels":  {request: updates(1, 1)},
-		"approval":          {request: approves("5f3c"), asked: []string{"1 to 1, false"}, warned: []string{"1 to 1, false"}},
-		"wrong approval":    {request: approves("77aa"), asked: []string{"1 to 1, false"}, refused: true},
-		"refused approval":  {request: approves("5f3c"), invalid: refuse},
-		"failed approval":   {request: approves("5f3c"), failed: refuse, asked: []string{"1 to 1, false"}},
+		"create":              {request: creates, asked: []string{"none to 1, false"}, warned: []string{"none to 1, false", "advice on 1"}},
+		"create in dry run":   {request: creates, dryRun: true, asked: []string{"none to 1, true"}, warned: []string{"none to 1, true", "advice on 1"}},
+		"invalid create":      {request: creates, invalid: refuse},
+		"failed create":       {request: creates, failed: refuse, asked: []string{"none to 1, false"}},
+		"update":              {request: updates(1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false", "advice on 2"}},
+		"invalid update":      {request: updates(1, 2), invalid: refuse},
+		"update of labels":    {request: updates(1, 1)},
+		"approval":            {request: approves("5f3c"), asked: []string{"1 to 1, false"}, warned: []string{"1 to 1, false"}, told: `"alice" approved 5f3c (7 in team-a)`},
+		"approval in dry run": {request: approves("5f3c"), dryRun: true, asked: []string{"1 to 1, true"}, warned: []string{"1 to 1, true"}},
+		"wrong approval":      {request: approves("77aa"), asked: []string{"1 to 1, false"}, refused: true},
+		"refused approval":    {request: approves("5f3c"), invalid: refuse},
+		"failed approval":     {request: approves("5f3c"), failed: refuse, asked: []string{"1 to 1, false"}},
 		"update after a conflict with a status": {
 			request: updates(1, 2, 1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false", "advice on 2"},
 		},
@@ -74,6 +76,7 @@ func TestOutlook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []string
+			told := ""
 			ctx, w := testpolicy.Request("")
 			ctx = genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: "alice"})
 			everybody := &asking{all: true}
@@ -81,10 +84,10 @@ func TestOutlook(t *testing.T) {
 				asked = append(asked, generations(change))
 				return gc.PolicyForecast{
 					Lines:    []string{generations(change)},
-					Holds:    []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a"}},
+					Holds:    []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a", Objects: 7}},
 					Complete: true,
 				}
-			}, advise: advice}
+			}, advise: advice, approved: func(_ context.Context, a gc.Approval) { told += a.String() }}
 			var dryRun []string
 			if tc.dryRun {
 				dryRun = []string{metav1.DryRunAll}
@@ -94,7 +97,10 @@ func TestOutlook(t *testing.T) {
 			if apierrors.IsInvalid(err) != tc.refused || !tc.refused && !errors.Is(err, tc.invalid) {
 				t.Errorf("validation: got %v, want %v", err, tc.invalid)
 			}
-			o.warn(ctx, errors.Join(err, tc.failed))
+			o.done(ctx, errors.Join(err, tc.failed))
+			if told != tc.told {
+				t.Errorf("told of %q, want %q", told, tc.told)
+			}
 			if !slices.Equal(asked, tc.asked) || !slices.Equal(w.Texts, tc.warned) {
 				t.Errorf("asked for %q, warned of %q, want %q, %q", asked, w.Texts, tc.asked, tc.warned)
 			}
@@ -136,7 +142,7 @@ func TestNobodyForecasts(t *testing.T) {
 	if err := errors.Join(creates(ctx, silent, nil), updates(1, 2)(ctx, silent, nil), deletes(ctx, silent, nil)); err != nil {
 		t.Error(err)
 	}
-	if silent.warn(ctx, nil); !slices.Equal(w.Texts, []string{"advice on 2"}) {
+	if silent.done(ctx, nil); !slices.Equal(w.Texts, []string{"advice on 2"}) {
 		t.Errorf("warned of %q", w.Texts)
 	}
 }

@@ -30,7 +30,7 @@ type Storage struct {
 	Status   *object.StatusREST
 }
 
-// Config has what the storages of both kinds need. Forecast, Served and Checker may be nil.
+// Config has what the storages of both kinds need. Forecast, Approved, Served and Checker may be nil.
 type Config struct {
 	Scheme  *runtime.Scheme
 	Options generic.RESTOptionsGetter
@@ -40,6 +40,7 @@ type Config struct {
 	Clock clock.PassiveClock
 
 	Forecast Forecast
+	Approved Approved
 	Served   Served
 	Checker  *schemas.Checker
 }
@@ -99,7 +100,7 @@ func NewStorage[P Policy, S any](kind Kind[P, S], c Config, named NamedResources
 	return &Storage{
 		Policies: &REST{
 			REST: policies, limit: &limit{most, kind.Name, policies.Store.List, keymutex.NewHashed(lockedAtOnce)},
-			forecast: c.Forecast,
+			forecast: c.Forecast, approved: c.Approved,
 			advise: func(ctx context.Context, p Policy) []string {
 				misfits := c.Checker.Misfits(ctx, conditionsOf(kind.Defaults(p.(P)))...)
 				rights := author.accountWarnings(ctx, p, author.named(p), deadlines(p, nil))
@@ -117,6 +118,7 @@ type REST struct {
 	*object.REST
 	author   author
 	forecast Forecast
+	approved Approved
 	advise   func(context.Context, Policy) []string // returns what is valid but probably not meant
 	limit    *limit
 	named    namesResources
@@ -141,7 +143,7 @@ func (r *REST) Create(
 	validate, done := r.limit.onCreate(forecastWarnings.onCreate(permission.OnCreate(r.check, validate)))
 	defer done()
 	created, err := r.Store.Create(ctx, obj, validate, options)
-	forecastWarnings.warn(ctx, err)
+	forecastWarnings.done(ctx, err)
 	return created, err
 }
 
@@ -155,7 +157,7 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	defer done()
 	updated, created, err := r.Store.Update(ctx, name, objInfo, createValidation,
 		forecastWarnings.onUpdate(permission.OnUpdate(r.check, updateValidation)), forceAllowCreate, options)
-	forecastWarnings.warn(ctx, err)
+	forecastWarnings.done(ctx, err)
 	return updated, created, err
 }
 
@@ -168,7 +170,7 @@ func (r *REST) Delete(
 ) (runtime.Object, bool, error) {
 	forecastWarnings := r.forecastWarnings(options.DryRun)
 	deleted, now, err := r.Store.Delete(ctx, name, forecastWarnings.onDelete(permission.OnDelete(r.author.checkDelete, validate)), options)
-	forecastWarnings.warn(ctx, err)
+	forecastWarnings.done(ctx, err)
 	return deleted, now, err
 }
 
@@ -180,5 +182,5 @@ func (r *REST) DeleteCollection(
 }
 
 func (r *REST) forecastWarnings(dryRun []string) *forecastWarnings {
-	return &forecastWarnings{author: r.author, forecast: r.forecast, advise: r.advise, dryRun: dryrun.IsDryRun(dryRun)}
+	return &forecastWarnings{author: r.author, forecast: r.forecast, advise: r.advise, approved: r.approved, dryRun: dryrun.IsDryRun(dryRun)}
 }
