@@ -90,13 +90,17 @@ release-artifacts: ## Gather all files of a release in _output/release; REPOSITO
 
 .PHONY: run
 # As the programs of the cluster are built, so that the standard library is compiled once. Without DWARF that takes a sixth less time.
-run: export CGO_ENABLED = 0
-run: export GOFLAGS = $(shell go env GOFLAGS) -gcflags=all=-dwarf=false
+run cluster: export CGO_ENABLED = 0
+run cluster: export GOFLAGS = $(shell go env GOFLAGS) -gcflags=all=-dwarf=false
 run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of it
 	@echo "You will see Winnow delete finished Jobs in a local Kubernetes cluster:"
 	@echo "which ones, when, and why. Ctrl-C ends it."
 	@go run ./hack/programs -o bin ./hack/demo ./cmd/apiserver ./cmd/kubectl-winnow
 	@exec bin/demo --env bin/demo.env
+
+.PHONY: cluster
+cluster: ## Run a local cluster with Winnow to try things in; Ctrl-C ends it
+	@exec go run ./hack/local-cluster --winnow 1
 
 .PHONY: programs
 programs: ## Fetch or build the programs of the test cluster and helm, once for each version

@@ -50,9 +50,11 @@ func run(ctx context.Context) error {
 			`Runs a real Kubernetes cluster on 127.0.0.1 until Ctrl-C: etcd, kube-apiserver, kube-controller-manager,
 kube-scheduler, and kwok instead of kubelets. The first time it fetches or builds them.
 
+With --winnow, it also builds Winnow from this source, and kubectl-winnow.
+
 WINNOW_KUBERNETES=1.34 chooses the version of Kubernetes from %s; the newest by default.
 
-Usage: go run ./hack/local-cluster [flags]
+Usage: make cluster, for one replica of Winnow, or go run ./hack/local-cluster [flags]
 
 `,
 			strings.Join(programs.KubernetesVersions, ", "),
@@ -65,17 +67,46 @@ Usage: go run ./hack/local-cluster [flags]
 	}
 	options.Components = strings.Split(*components, ",")
 
-	c, err := cluster.Start(ctx, options)
+	return serve(ctx, func(life context.Context) (func() error, error) { return start(life, options, *replicas) })
+}
+
+// serve starts something, and stops it when ctx ends, which is no error. The end of ctx ends a start. Later, it must end nothing by itself:
+// what starts last stops first, and needs the rest for that.
+func serve(ctx context.Context, start func(life context.Context) (stop func() error, err error)) error {
+	life, end := context.WithCancel(context.Background())
+	defer end()
+	started := context.AfterFunc(ctx, end)
+	stop, err := start(life)
+	if interrupted := !started(); interrupted {
+		if err == nil {
+			_ = stop() // What it needs may have ended.
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	stop := c.Stop
-	if *replicas > 0 {
-		server, err := winnow.Start(ctx, c, winnow.Options{Replicas: *replicas})
+	<-ctx.Done()
+	return stop()
+}
+
+// start starts a cluster, with Winnow and its plugin if there are to be replicas, and says how to use it.
+func start(life context.Context, options cluster.Options, replicas int) (stop func() error, err error) {
+	fmt.Println("Starting a Kubernetes cluster on 127.0.0.1 ...")
+	c, err := cluster.Start(life, options)
+	if err != nil {
+		return nil, err
+	}
+	stop, path := c.Stop, filepath.Dir(c.KubectlPath())
+	if replicas > 0 {
+		fmt.Println("Building and starting Winnow ...")
+		plugin := filepath.Join(c.Dir, "bin", "kubectl-winnow")
+		server, err := startWinnow(life, c, plugin, replicas)
 		if err != nil {
-			return errors.Join(err, c.Stop())
+			return nil, errors.Join(err, c.Stop())
 		}
 		stop = func() error { return errors.Join(server.Stop(), c.Stop()) }
+		path = filepath.Dir(plugin) + ":" + path
 	}
 	fmt.Printf(`The cluster is ready.
 
@@ -86,7 +117,16 @@ Usage: go run ./hack/local-cluster [flags]
   logs:      %s
 
 Press Ctrl-C to end it.
-`, c.Kubeconfig(), filepath.Dir(c.KubectlPath()), c.AuditLog(), c.Logs())
-	<-ctx.Done()
-	return stop()
+`, c.Kubeconfig(), path, c.AuditLog(), c.Logs())
+	return stop, nil
+}
+
+func startWinnow(life context.Context, c *cluster.Cluster, plugin string, replicas int) (*winnow.Server, error) {
+	if err := os.MkdirAll(filepath.Dir(plugin), 0o700); err != nil {
+		return nil, err
+	}
+	if err := winnow.BuildPlugin(life, plugin, os.Stderr); err != nil {
+		return nil, err
+	}
+	return winnow.Start(life, c, winnow.Options{Replicas: replicas})
 }

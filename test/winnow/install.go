@@ -23,16 +23,26 @@ const (
 
 // Build builds winnow-apiserver of the module that the working directory is in.
 func Build(ctx context.Context, path string, race bool, progress io.Writer) error {
-	args := []string{"build", "-tags", "grpcnotrace", "-o", path, "-ldflags", "-X " + module + "/pkg/version.version=v0.0.0-test"}
 	if race {
-		args = append(args, "-race")
+		return build(ctx, path, progress, "apiserver", "-race")
 	}
-	cmd := programs.GoCommand(ctx, append(args, module+"/cmd/apiserver")...)
+	return build(ctx, path, progress, "apiserver")
+}
+
+// BuildPlugin builds kubectl-winnow of the module that the working directory is in.
+func BuildPlugin(ctx context.Context, path string, progress io.Writer) error {
+	return build(ctx, path, progress, "kubectl-winnow")
+}
+
+// build builds a command of the module that the working directory is in.
+func build(ctx context.Context, path string, progress io.Writer, command string, flags ...string) error {
+	args := []string{"build", "-tags", "grpcnotrace", "-o", path, "-ldflags", "-X " + module + "/pkg/version.version=v0.0.0-test"}
+	cmd := programs.GoCommand(ctx, append(append(args, flags...), module+"/cmd/"+command)...)
 	cmd.Stdout, cmd.Stderr = progress, progress
 	// A go command that is interrupted while it still loads packages leaves its folder behind. Here somebody removes it.
 	cmd.Env = append(os.Environ(), "GOTMPDIR="+filepath.Dir(path))
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("building winnow-apiserver: %w", err)
+		return fmt.Errorf("building %s: %w", filepath.Base(path), err)
 	}
 	return nil
 }
