@@ -55,6 +55,16 @@ func annotated() *v1alpha1.CleanupCandidateStatus {
 	return c
 }
 
+// keptUntil is a Job that an annotation keeps for an hour.
+func keptUntil() *v1alpha1.CleanupCandidateStatus {
+	c := waiting(3)
+	c.DueTime = &metav1.Time{Time: now.Add(time.Hour)}
+	c.Adjustments = []v1alpha1.CandidateAdjustment{{
+		Source: "annotation gc.winnow.dev/keep-until", To: c.DueTime.UTC().Format(time.RFC3339),
+	}}
+	return c
+}
+
 // observed is a Job by its name, with its candidate if it has one.
 type observed map[string]*v1alpha1.CleanupCandidateStatus
 
@@ -98,12 +108,19 @@ func TestRow(t *testing.T) {
 		"waiting": {waiting(3), nil, "Waiting in 7s policy defaults: 10s after it succeeded",
 			"job/a is Waiting until 15:04:12 (policy defaults: 10s after it succeeded)"},
 		"annotated": {annotated(), nil, "Kept never annotation gc.winnow.dev/ttl: never", "job/a is Kept (annotation gc.winnow.dev/ttl: never)"},
+		"kept until": {keptUntil(), nil, "Waiting in 60m kept until 2026-01-02 16:04",
+			"job/a is Waiting until 16:04:05 (kept until 2026-01-02 16:04)"},
 		"held": {failed(v1alpha1.CandidateHeld, 20, "10s"), nil, "Held - policy failures: waits for approval",
 			"job/a is Held (policy failures: waits for approval)"},
 		"held otherwise": {candidate(v1alpha1.CandidateHeld, defaults, "", 20, "10s"), nil, "Held 10s ago Reason: it says so",
 			"job/a is Held (Reason: it says so)"},
 		"due": {candidate(v1alpha1.CandidateDue, defaults, v1alpha1.OutcomeSucceeded, 11, "10s"), nil,
 			"Due 1s ago policy defaults: 10s after it succeeded", "job/a is Due (policy defaults: 10s after it succeeded)"},
+		"due a moment ago, rounded up": {candidate(v1alpha1.CandidateDue, defaults, v1alpha1.OutcomeSucceeded, 9, "10s"), nil,
+			"Due 0s ago policy defaults: 10s after it succeeded", "job/a is Due (policy defaults: 10s after it succeeded)"},
+		"deleted after the last look at the clock": {waiting(9), []logEntry{deleted("a", defaults, 9)},
+			"Deleted 0s ago policy defaults: 10s after it succeeded",
+			"job/a is Deleted 8 ms after it was due (policy defaults: 10s after it succeeded)"},
 		"terminating": {candidate(v1alpha1.CandidateTerminating, defaults, "", 20, "10s"), nil, "Terminating 10s ago Reason: it says so",
 			"job/a is Terminating (Reason: it says so)"},
 		"deleted": {waiting(20), []logEntry{deleted("a", defaults, 20)}, "Deleted 10s ago policy defaults: 10s after it succeeded",

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/humantime"
 )
@@ -168,17 +169,19 @@ func (m *model) holds(policy string) []v1alpha1.PolicyHold {
 type row struct {
 	state string
 	when  time.Time // when it goes, or when it went; zero if that is not known
-	never bool      // it does not go
 	why   string
 	style style
 }
 
+// stateDeleted is the state of a Job that is gone.
+const stateDeleted = "Deleted"
+
 func (j *job) row(now time.Time) row {
 	switch {
 	case j.deletion != nil:
-		return row{state: "Deleted", when: j.deletion.at(), why: j.whyDeleted(), style: dim}
+		return row{state: stateDeleted, when: j.deletion.at(), why: j.whyDeleted(), style: dim}
 	case !j.gone.IsZero() && now.Sub(j.gone) >= unexplainedAfter:
-		return row{state: "Deleted", when: j.gone, why: "not by Winnow", style: dim}
+		return row{state: stateDeleted, when: j.gone, why: "not by Winnow", style: dim}
 	case j.candidate != nil:
 		return candidateRow(j.candidate)
 	case j.finished:
@@ -208,7 +211,7 @@ func candidateRow(c *v1alpha1.CleanupCandidateStatus) row {
 	case v1alpha1.CandidateWaiting, v1alpha1.CandidateDue:
 		r.why, r.style = ruled(c), cyan
 	case v1alpha1.CandidateKept:
-		r.never, r.why, r.style = true, ruled(c), green
+		r.why, r.style = ruled(c), green
 	case v1alpha1.CandidateNotified, v1alpha1.CandidateTerminating, v1alpha1.CandidateNone: // The message says it.
 	case v1alpha1.CandidateHeld:
 		r.style = yellow
@@ -222,7 +225,11 @@ func candidateRow(c *v1alpha1.CleanupCandidateStatus) row {
 // ruled names what decides on a candidate, and its answer.
 func ruled(c *v1alpha1.CleanupCandidateStatus) string {
 	if n := len(c.Adjustments); n > 0 {
-		return fmt.Sprintf("%s: %s", c.Adjustments[n-1].Source, c.TTL)
+		last := &c.Adjustments[n-1]
+		if until, err := time.Parse(time.RFC3339, last.To); err == nil { // The name of the annotation would not fit beside it.
+			return "kept until " + until.Local().Format("2006-01-02 15:04")
+		}
+		return fmt.Sprintf("%s: %s", last.Source, c.TTL)
 	}
 	if c.DecidedBy == nil {
 		return c.Reason
@@ -232,10 +239,13 @@ func ruled(c *v1alpha1.CleanupCandidateStatus) string {
 
 // goes says when the Job goes or went.
 func (r *row) goes(now time.Time) string {
-	if r.never {
+	switch r.state {
+	case string(v1alpha1.CandidateKept):
 		return "never"
+	case stateDeleted:
+		return humantime.Ago(r.when, now) // Winnow may have written its log after the last look at the clock.
 	}
-	return humantime.When(r.when, now)
+	return gc.ShownDue(r.state, r.when, now)
 }
 
 // line says the same as a row, for a pipe.

@@ -37,12 +37,14 @@ const (
 	nextJobIn = 5 * time.Second
 	failingOf = 3 // Jobs of each round, more than holdAbove
 	holdAbove = 2
-	heldShown = 15 * time.Second
+	heldShown = 30 * time.Second // long enough for somebody to look, and to approve it
 	// overdue is how long the failed Jobs must have been past the shortened TTL: then all of them are due by the change, and none because
 	// time passes.
 	overdue    = 5 * time.Second
 	stepAtMost = time.Minute
 )
+
+const roundText = "Jobs run and finish. Winnow deletes each one when its policy says so."
 
 var jobNames = []string{"lint", "backup", "convert", "index", "migrate", "import"}
 
@@ -66,6 +68,7 @@ type story struct {
 	failing []string // of this round
 	step    step
 	since   time.Time // since when there has been this step
+	waiting int64     // how many objects wait for approval, as was said last
 }
 
 // begin creates the namespace with its guardrails and the first Jobs, and begins the first round.
@@ -141,7 +144,11 @@ func (s *story) beginRound(ctx context.Context, m *model, now time.Time) error {
 	s.failing = failing
 	s.rounds++
 	s.enter(kept, now)
-	m.say(now, "Jobs run and finish. Winnow deletes each one when its policy says so.", "The Job "+report+" stays, because of its annotation.")
+	if first := s.rounds == 1; first {
+		m.say(now, roundText, "The Job "+report+" stays, because of its annotation.")
+	} else {
+		m.say(now, fmt.Sprintf("Somebody sets the TTL of policy %s back to %s.", failures, gc.FormatDuration(failedTTL)), roundText)
+	}
 	return nil
 }
 
@@ -158,18 +165,32 @@ func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 		return s.shorten(ctx, m, now)
 	case s.step == changed && len(waiting) > 0 && m.all(v1alpha1.CandidateHeld, s.failing...):
 		s.enter(held, now)
-		m.say(
-			now,
-			fmt.Sprintf("Somebody's change of policy %s to %s would delete %d Jobs at once.",
-				failures, gc.FormatDuration(shortenedTTL), waiting[0].Objects),
-			"It waits until you or this demo approve it: kubectl winnow approve "+failures,
-		)
-	case s.step == held && (len(waiting) == 0 || shown >= heldShown):
-		return s.approve(ctx, m, waiting, now)
+		s.sayHeld(m, waiting[0].Objects, fmt.Sprintf("Somebody's change of policy %s to %s would delete %d Jobs at once.",
+			failures, gc.FormatDuration(shortenedTTL), waiting[0].Objects), now)
+	case s.step == held:
+		return s.goOnHeld(ctx, m, waiting, now)
 	case m.gone(s.failing...) && shown >= nextJobIn, shown >= stepAtMost:
 		return s.beginRound(ctx, m, now)
 	}
 	return nil
+}
+
+// goOnHeld approves the change after a while. Until then it says how many Jobs wait: somebody may keep one, or delete it.
+func (s *story) goOnHeld(ctx context.Context, m *model, waiting []v1alpha1.PolicyHold, now time.Time) error {
+	switch {
+	case len(waiting) == 0, now.Sub(s.since) >= heldShown:
+		return s.approve(ctx, m, waiting, now)
+	case waiting[0].Objects != s.waiting:
+		s.sayHeld(m, waiting[0].Objects, fmt.Sprintf("Not all Jobs are still there and due: the change would now delete %d.",
+			waiting[0].Objects), now)
+	}
+	return nil
+}
+
+// sayHeld says that a change waits, and how many objects under it.
+func (s *story) sayHeld(m *model, objects int64, what string, now time.Time) {
+	s.waiting = objects
+	m.say(now, what, "It waits until you or this demo approve it: kubectl winnow approve "+failures)
 }
 
 // shorten changes the policy so that all failed Jobs are due at once.

@@ -22,11 +22,12 @@ type stage struct {
 	*story
 	model *model
 	now   time.Time
+	waits int64 // how many objects of a hold wait
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t, &story{clients: &clients{fake.NewClientset(), winnowfake.NewSimpleClientset().GcV1alpha1()}}, newModel(now), now}
+	s := &stage{t, &story{clients: &clients{fake.NewClientset(), winnowfake.NewSimpleClientset().GcV1alpha1()}}, newModel(now), now, failingOf}
 	if err := s.begin(t.Context(), s.model, now); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func (s *stage) goOnAfter(d time.Duration, state v1alpha1.CandidateState, ids ..
 	s.model.see(s.now, jobs)
 	for _, id := range ids {
 		p := s.model.policies[failures]
-		p.Status.Holds = append(p.Status.Holds, v1alpha1.PolicyHold{ID: id, Objects: failingOf})
+		p.Status.Holds = append(p.Status.Holds, v1alpha1.PolicyHold{ID: id, Objects: s.waits})
 	}
 	if err := s.goOn(s.Context(), s.model, s.now); err != nil {
 		s.Fatal(err)
@@ -91,12 +92,29 @@ func TestRound(t *testing.T) {
 	s.is(1, "10s", "id")
 	s.goOnAfter(time.Second, "")
 	s.is(2, "1h", "id")
+	if want := "Somebody sets the TTL of policy failures back to 1h."; s.model.caption[0] != want {
+		t.Errorf("the caption is %q, want %q", s.model.caption, want)
+	}
 	if fmt.Sprint(s.failing) != "[train-4 train-5 train-6]" {
 		t.Errorf("the next Jobs are %s", s.failing)
 	}
 }
 
 func TestSomebodyInterferes(t *testing.T) {
+	t.Run("keeps a Job that waits", func(t *testing.T) {
+		s := newStage(t)
+		s.goOnAfter(ripe, waits)
+		s.goOnAfter(time.Second, isHeld, "id")
+		s.goOnAfter(time.Second, isHeld, "id")
+		if want := "Somebody's change of policy failures to 10s would delete 3 Jobs at once."; s.model.caption[0] != want {
+			t.Errorf("the caption is %q, want %q", s.model.caption, want)
+		}
+		s.waits = failingOf - 1
+		s.goOnAfter(time.Second, isHeld, "id")
+		if want := "Not all Jobs are still there and due: the change would now delete 2."; s.model.caption[0] != want {
+			t.Errorf("the caption is %q, want %q", s.model.caption, want)
+		}
+	})
 	t.Run("approves, or undoes the change", func(t *testing.T) {
 		s := newStage(t)
 		s.goOnAfter(ripe, waits)
