@@ -170,7 +170,7 @@ func refused(err error, t *session.Target, command string) error {
 	if !session.LacksRight(err) {
 		return err
 	}
-	return fmt.Errorf("%v; %s can: %s", err, session.WhoMayChange(t.Object.Resource), command) // Not %w, which adds another way out.
+	return errors.New(err.Error() + "; " + session.WhoMayChange(t.Object.Resource) + " can: " + command) // Not wrapped: it says the way out.
 }
 
 // lengthens fails if the object is kept for longer already.
