@@ -65,8 +65,8 @@ func (s *shell) run(command string) (output string, status int, err error) {
 	}
 }
 
-// script runs commands of which none may fail, and returns the last status that is not 0. Their variables stay, unlike with errexit, which
-// would end the shell.
+// script runs commands, and returns the last status that is not 0. It does not set errexit, which would end the shell at the first failure:
+// later blocks need the variables.
 func (s *shell) script(commands string) (output string, status int, err error) {
 	return s.run("failed=0; trap 'failed=$?' ERR\n" + strings.TrimSpace(commands) + "\ntrap - ERR; (exit $failed)")
 }

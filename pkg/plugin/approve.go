@@ -153,11 +153,7 @@ func (o *approveOptions) printObjects(found []*v1alpha1.CleanupCandidate, namesp
 		return err
 	}
 	if len(found) > objectsShown {
-		where := "-n " + namespace
-		if namespace == "" {
-			where = "-A"
-		}
-		fmt.Fprintf(o.Out, "... To see all: kubectl get cand %s --field-selector %s\n", where, selector)
+		fmt.Fprintf(o.Out, "... To see all: kubectl get cand %s --field-selector %s\n", scope(namespace), selector)
 	}
 	return nil
 }

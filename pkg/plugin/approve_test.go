@@ -46,7 +46,7 @@ func (c *testCluster) answering(typed string, args ...string) (out, errOut strin
 	return stdout.String(), stderr.String(), code
 }
 
-// TestApproveShowsObjects: whoever is asked sees which objects go.
+// TestApproveShowsObjects: approve shows the objects before it asks.
 func TestApproveShowsObjects(t *testing.T) {
 	const all = "\n... To see all: kubectl get cand -n team-a --field-selector state=Held,policy=p\n"
 	for jobs, more := range map[int]bool{1: false, 10: false, 11: true} {

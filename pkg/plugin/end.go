@@ -76,7 +76,7 @@ func printEnd(out io.Writer, c *v1alpha1.CleanupCandidate, now time.Time) {
 	for i := range s.Adjustments {
 		output.PrintLine(out, "", explain.Adjustment(&s.Adjustments[i])+".")
 	}
-	message, _, _ := strings.Cut(s.Message, ". "+gc.ToKeepLonger) // Whoever has just kept or released it knows.
+	message, _, _ := strings.Cut(s.Message, ". "+gc.ToKeepLonger) // The user has just done that, or undone it.
 	output.PrintLine(out, "", output.Sentence(fmt.Sprintf("%s: %s", explain.Outcome(s), message)))
 }
 

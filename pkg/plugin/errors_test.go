@@ -348,7 +348,7 @@ func TestPreviewElsewhere(t *testing.T) {
 	newTestCluster(t).expectError(`the policy "p" is for namespace "shop", and not for "team-a": use -n shop, or no -n`, "preview", "-f", path)
 }
 
-// TestTenant: whoever may not list cluster policies reads where it says what they delete.
+// TestTenant: a user who may not list cluster policies is told how to see what they delete.
 func TestTenant(t *testing.T) {
 	meta := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind}

@@ -95,12 +95,8 @@ func nothingFound(q records.Query) string {
 	default:
 		return fmt.Sprintf("No records of deleted objects %s match the flags.", in)
 	}
-	all := "kubectl winnow history -A"
-	if q.Namespace != "" {
-		all = "kubectl winnow history -n " + q.Namespace
-	}
-	return fmt.Sprintf("No record says that Winnow deleted %s %s. Records are stored some seconds after a deletion; to see all of them: %s",
-		object, in, all)
+	return fmt.Sprintf("No record says that Winnow deleted %s %s. Records are stored some seconds after a deletion; to see all of them: "+
+		"kubectl winnow history %s", object, in, scope(q.Namespace))
 }
 
 // tooMany says which records are missing. With all namespaces, those of the first come first, however old they are.

@@ -139,7 +139,7 @@ func (o *keepOptions) run(ctx context.Context, args []string) error {
 		o.Warn(warning)
 	}
 	err = annotate(ctx, o.Session, t, annotations, &o.format, "kept", now)
-	return refused(err, t, fmt.Sprintf("kubectl winnow keep %s/%s -n %s %s", t.Object.Resource, t.Object.Name, t.Object.Namespace, o.flag()))
+	return refused(err, t, t.Command("keep")+" "+o.flag())
 }
 
 // flag is the flag that says how long to keep the object.
@@ -212,7 +212,7 @@ once. This command says when.`,
 				return err
 			}
 			err = annotate(cmd.Context(), o.Session, t, releasing(), &o.format, "released", time.Now())
-			return refused(err, t, fmt.Sprintf("kubectl winnow release %s/%s -n %s", t.Object.Resource, t.Object.Name, t.Object.Namespace))
+			return refused(err, t, t.Command("release"))
 		},
 	}
 	o.format.AddFlag(cmd, "json", "yaml", "name")

@@ -155,12 +155,12 @@ func (d *document) mayLookEverywhere(ctx context.Context, cluster *local.Cluster
 	return true, nil
 }
 
-// scope returns the flag of this command for the namespaces of the report.
-func (d *document) scope() string {
-	if d.Namespace == "" {
+// scope returns the flag of our commands, and of kubectl get, for one namespace, or with "" for all.
+func scope(namespace string) string {
+	if namespace == "" {
 		return "-A"
 	}
-	return "-n " + d.Namespace
+	return "-n " + namespace
 }
 
 // inScope fails if a draft is of another namespace than the report.
@@ -208,7 +208,7 @@ func (o *reportOptions) print(d *document, governed, everywhere bool) error {
 	case governed:
 		o.say("\nThe policies" + seen + " delete nothing " + gc.InNamespace(d.Namespace) + " within a week.")
 	case len(d.Finished) > 0:
-		o.say("\nNo policy" + seen + " deletes them. To see what a policy would delete: kubectl winnow report " + d.scope() +
+		o.say("\nNo policy" + seen + " deletes them. To see what a policy would delete: kubectl winnow report " + scope(d.Namespace) +
 			" -f policy.yaml\nAn example of a policy is in: kubectl winnow report --help")
 	}
 	return nil

@@ -217,6 +217,12 @@ func (c *Cluster) readOurs(ctx context.Context, namespace string, s *setting) ([
 	return out, nil
 }
 
+// unlisted is the note that the caller may not list one of our resources.
+func unlisted(resource, namespace string) string {
+	return fmt.Sprintf("the %s do not count, because you may not list them: kubectl auth can-i list %s %s",
+		resource, v1alpha1.Resource(resource), inNamespace(namespace))
+}
+
 // readAll lists one of our resources if the caller may, and notes it otherwise.
 func readAll[L any](
 	ctx context.Context, c *Cluster, s *setting, resource, namespace string, list func(context.Context, metav1.ListOptions) (*L, error),
@@ -225,8 +231,7 @@ func readAll[L any](
 	case err != nil:
 		return nil, err
 	case !may:
-		s.note("the %s do not count, because you may not list them: kubectl auth can-i list %s %s",
-			resource, v1alpha1.Resource(resource), inNamespace(namespace))
+		s.notes = append(s.notes, unlisted(resource, namespace))
 		return new(L), nil
 	}
 	all, err := list(ctx, metav1.ListOptions{})

@@ -58,8 +58,7 @@ func (r *StatusReader) may(ctx context.Context, resource, namespace string) (boo
 func (r *StatusReader) mayNoted(ctx context.Context, resource, namespace string) (bool, error) {
 	may, err := r.may(ctx, resource, namespace)
 	if err == nil && !may {
-		r.notes = append(r.notes, fmt.Sprintf("the %s do not count, because you may not list them: kubectl auth can-i list %s %s",
-			resource, v1alpha1.Resource(resource), inNamespace(namespace)))
+		r.notes = append(r.notes, unlisted(resource, namespace))
 	}
 	return may, err
 }

@@ -5,7 +5,6 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,7 +35,7 @@ func (s *Session) HowToKeep(ctx context.Context, t *Target, c *v1alpha1.CleanupC
 	if err != nil {
 		return "", err
 	}
-	command := fmt.Sprintf("kubectl winnow keep %s/%s -n %s --for 7d", t.Object.Resource, t.Object.Name, t.Object.Namespace)
+	command := t.Command("keep") + " --for 7d"
 	may, err := cluster.May(ctx, "patch", schema.ParseGroupResource(t.Object.Resource), t.Object.Namespace)
 	if err != nil || may {
 		return "To keep it for longer: " + command, err

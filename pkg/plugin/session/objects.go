@@ -23,6 +23,11 @@ type Target struct {
 	Content *unstructured.Unstructured
 }
 
+// Command returns the command of this plugin that does something with the object.
+func (t *Target) Command(verb string) string {
+	return fmt.Sprintf("kubectl winnow %s %s/%s -n %s", verb, t.Object.Resource, t.Object.Name, t.Object.Namespace)
+}
+
 // Named returns the object that arguments name as Object takes them. It need not exist.
 func (s *Session) Named(args []string) (local.Object, error) {
 	if err := expectType(args); err != nil {
