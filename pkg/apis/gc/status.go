@@ -17,8 +17,8 @@ type CleanupPolicyStatus struct {
 	Due int64
 	// Held is the number of those counted in Due that cannot be deleted now.
 	Held int64
-	// Waiting is the number of those counted in Held that only a wait of their rule keeps. A replica that starts needs it to find out what
-	// became due while no controller ran.
+	// Waiting is the number of those counted in Held that only a wait of their rule keeps, or a doubt of Winnow. A replica that starts needs
+	// it to find out what became due while no controller ran.
 	Waiting int64
 	// WaitingForWindow is the number of those counted in Waiting that only wait for a window.
 	WaitingForWindow int64

@@ -199,3 +199,17 @@ func TestWhatIsApprovedIsNotReportedAsHeld(t *testing.T) {
 		})
 	}
 }
+
+// TestReportWhileObjectsGo: a report that is made while objects are deleted counts each of the others. A leader that starts with a status
+// that counts fewer would take the missing ones for the work of an unseen change, and hold all of them.
+func TestReportWhileObjectsGo(t *testing.T) {
+	w := newWorld(t, ttlPolicy("10m", 1))
+	gone := names("gone-", 5)
+	w.upsert(jobs(time.Minute, gone...)...)
+	w.upsert(jobs(time.Hour, names("due-", 5)...)...)
+	w.setBudget(5)
+	w.interrupt = sync.OnceFunc(func() { w.removed(gone...) })
+	if r := w.Reports(testbuilders.Home)[0]; r.Due != 5 {
+		t.Errorf("reports %d due, and 5 were due all the time", r.Due)
+	}
+}

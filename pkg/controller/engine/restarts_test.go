@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/write/status"
 )
 
 // restarted returns a world with a new engine, which knows only when a controller last ran; zero if none did. At most two objects may
@@ -369,6 +371,79 @@ func TestAnUnseenChange(t *testing.T) {
 			}
 			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Holds[0].ID))
 			w.takes("a", "b", "c", "d")
+		})
+	}
+}
+
+// TestStatusOfALeaderThatHasJustStarted: a leader writes status before it knows all objects, and reads what it wrote. It must not compare
+// what was due before it started with that.
+func TestStatusOfALeaderThatHasJustStarted(t *testing.T) {
+	all := names("a-", 4)
+	p := func(due int64) *testbuilders.PolicyBuilder {
+		return ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: due})
+	}
+	for name, list := range map[string]func(w *world){
+		"objects are not listed": func(*world) {},
+		"some are":               func(w *world) { w.upsert(jobs(time.Hour, all[:1]...)...) },
+		"no consistent read yet": func(w *world) { w.upsert(jobs(time.Hour, all...)...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := restarted(t, testbuilders.Now)
+			w.lists([]string{testbuilders.Home}, p(4))
+			list(w)
+			w.observePolicy(p(4).Status(status.Of(new(w.report("p")), metav1.NewTime(w.now))))
+			w.upsert(jobs(time.Hour, all...)...)
+			w.listCovered()
+			w.confirmFresh()
+			w.takes(all...)
+		})
+	}
+}
+
+// TestStatusOfALeaderThatStartsWithAnApproval: the hold that the status lists was approved, so the leader does not list it any more.
+func TestStatusOfALeaderThatStartsWithAnApproval(t *testing.T) {
+	all := names("a-", 4)
+	w := restarted(t, testbuilders.Now)
+	hold := gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4}
+	p := func(s gc.CleanupPolicyStatus) *testbuilders.PolicyBuilder {
+		return ttlPolicy("30m", 1).Annotated(gc.AnnotationApprovedHold, "X").Status(s)
+	}
+	w.lists([]string{testbuilders.Home}, p(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 4, Held: 4, Holds: []gc.PolicyHold{hold}}))
+	for range 2 { // Nothing is counted twice.
+		w.observePolicy(p(status.Of(new(w.report("p")), metav1.NewTime(w.now))))
+	}
+	w.upsert(jobs(time.Hour, all...)...)
+	w.listCovered()
+	w.confirmFresh()
+	w.takes(all...)
+}
+
+// TestDoubtBeforeARestart: while Winnow is not certain, it deletes nothing. What a person has approved, or time has made due, needs no
+// approval after a restart in such a moment.
+func TestDoubtBeforeARestart(t *testing.T) {
+	all := names("a-", 4)
+	p := ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 4})
+	for name, doubt := range map[string]func(w *world){
+		"clocks":   func(w *world) { w.DoubtClocks(w.now) },
+		"no watch": func(w *world) { w.Observing(gc.ResourceJobs, errors.New("refused"), w.now) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := newWorld(t, p)
+			before.Config.HoldAbove = 2
+			before.upsert(jobs(time.Hour, all...)...)
+			doubt(before)
+			before.takes()
+			r := before.report("p")
+			if r.Held != 4 {
+				t.Fatalf("holds %d, want 4", r.Held)
+			}
+			w := restarted(t, before.now)
+			w.now = before.now
+			w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(status.Of(&r, metav1.NewTime(w.now))))
+			w.upsert(jobs(time.Hour, all...)...)
+			w.listCovered()
+			w.confirmFresh()
+			w.takes(all...)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,6 +127,26 @@ func TestSnapshotInSteps(t *testing.T) {
 	}
 	if s := w.Snapshot(gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}, 5, w.now); len(s.Facts) != 5 || !s.Cut {
 		t.Errorf("copied %d objects, cut: %t; want 5 of them", len(s.Facts), s.Cut)
+	}
+}
+
+// TestSnapshotWhileObjectsGo: a copy that is interrupted has each object that was there all the time, once.
+func TestSnapshotWhileObjectsGo(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default("30d"))
+	gone := names("gone-", 5)
+	w.upsert(jobs(time.Hour, gone...)...)
+	w.upsert(jobs(time.Hour, names("left-", 5)...)...)
+	w.setBudget(5)
+	w.interrupt = sync.OnceFunc(func() { w.removed(gone...) })
+	s := w.Snapshot(gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}, 1000, w.now)
+	copies := map[string]int{}
+	for _, k := range s.Facts {
+		copies[k.Name()]++
+	}
+	for _, name := range names("left-", 5) {
+		if copies[name] != 1 {
+			t.Errorf("copied %s %d times", name, copies[name])
+		}
 	}
 }
 

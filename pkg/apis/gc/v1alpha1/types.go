@@ -791,7 +791,7 @@ type CleanupPolicyStatus struct {
 	// +k8s:optional
 	Held int64 `json:"held"`
 	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose
-	// notice is not over, or that wait for a window.
+	// notice is not over, or that wait for a window, or until Winnow is certain that they may go, or tries again.
 	// +optional
 	// +k8s:optional
 	Waiting int64 `json:"waiting,omitempty"`

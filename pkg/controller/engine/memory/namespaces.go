@@ -5,6 +5,7 @@ package memory
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -189,6 +190,18 @@ func (ns *Namespace) RemoveRecord(rec *Record) {
 	ns.Records = ns.Records[:last]
 	ns.Uncounted, ns.Undecided, ns.Unapplied = min(ns.Uncounted, last), min(ns.Undecided, last), min(ns.Unapplied, last)
 	rec.Position = removedPosition
+}
+
+// RecordsNow returns the records that the namespace has when the loop begins, except those that are removed before their turn. So a loop
+// that pauses meets each of the others once, although the last record takes the place of a removed one.
+func (ns *Namespace) RecordsNow() iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		for _, rec := range slices.Clone(ns.Records) {
+			if !rec.Removed() && !yield(rec) {
+				return
+			}
+		}
+	}
 }
 
 // DueRecords returns the records that are due. The loop must not change which are. Mostly there are none, and dueCount says so without a

@@ -118,7 +118,10 @@ func (s *Snapshot) copyAll(now time.Time, pause func(struct{}) bool) {
 func (s *Snapshot) copyFacts(ns *memory.Namespace, now time.Time, pause func(struct{}) bool) (ok bool) {
 	holds := slices.Clone(ns.Holds)
 	s.copyNamespace(ns, now)
-	for i := 0; i < len(ns.Records) && s.copyFact(ns.Records[i], holds, now); i++ {
+	for rec := range ns.RecordsNow() {
+		if !s.copyFact(rec, holds, now) {
+			break
+		}
 		if !s.from.Proceed(1, pause) {
 			return false
 		}

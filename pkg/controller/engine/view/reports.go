@@ -130,6 +130,7 @@ func (v *View) add(r *report.Report, s *report.Sum, ns *memory.Namespace, sums r
 	s.Merge(theirs)
 	r.SuspendedBy = ns.SuspendedBy
 	r.Unassessed = r.Unassessed || len(ns.Changes) > 0
+	r.Starting = r.Starting || ns.Changes.Unseen()
 	if ps.Compiled != nil {
 		if why := v.lackedRight(ns, ps.Compiled); why != "" {
 			r.Unauthorized = append(r.Unauthorized, why)
@@ -169,14 +170,15 @@ func (v *View) sumUp(ns *memory.Namespace, pause func(struct{}) bool) (sums repo
 	if summed(ns) {
 		return ns.Sums, true
 	}
-	sums, since, holds := report.Sums{}, ns.Updates, slices.Clone(ns.Holds)
-	for i := 0; i < len(ns.Records); i++ {
-		v.addTo(sums, ns.Records[i])
+	sums, since, holds, unseen := report.Sums{}, ns.Updates, slices.Clone(ns.Holds), ns.Changes.Unseen()
+	for rec := range ns.RecordsNow() {
+		v.addTo(sums, rec)
 		if !v.Proceed(ns.Work(), pause) {
 			return nil, false
 		}
-		if !slices.Equal(holds, ns.Holds) { // What was read before counts objects as held by a hold that is not listed any more.
-			i, sums, since, holds = -1, report.Sums{}, ns.Updates, slices.Clone(ns.Holds)
+		// What was read before counts objects as held by a hold that is not listed any more, or by a change that is assessed now.
+		if !slices.Equal(holds, ns.Holds) || unseen != ns.Changes.Unseen() {
+			return v.sumUp(ns, pause)
 		}
 	}
 	ns.Sums, ns.SumsAt = sums, since // If an object has changed meanwhile, summed returns false.
@@ -194,6 +196,9 @@ func (v *View) addTo(sums report.Sums, rec *memory.Record) {
 				d.Action = policy.Delete
 			}
 			s.AddToHold(held, rec.Resource)
+			if rec.Clearance == memory.Cleared && policy.IsDoubt(d.Reason) {
+				s.AddWaiting()
+			}
 		}
 		s.Add(p, &rec.Compact, d, func() string { return v.Explain(rec).Detail })
 	}

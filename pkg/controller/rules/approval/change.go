@@ -113,6 +113,9 @@ func (c Changes) join() Change {
 	return out
 }
 
+// Unseen reports whether there is an unseen change.
+func (c Changes) Unseen() bool { return c.last(func(change Change) bool { return change.Unseen }) >= 0 }
+
 // MayMakeDue reports whether any change may have made objects due that are not due by an earlier one; see Unseen and Matches.
 func (c Changes) MayMakeDue() bool {
 	return c.last(func(change Change) bool { return !change.Unseen && !change.Matches }) >= 0

@@ -108,6 +108,11 @@ func IsWindow(reason Reason) bool {
 	return reason == ReasonOutsideWindow || reason == ReasonWindowNeverOpens
 }
 
+// IsDoubt reports whether a decision with this reason keeps an object only until Winnow is certain, or tries again. Nobody has to act.
+func IsDoubt(reason Reason) bool {
+	return reason == ReasonClockInDoubt || reason == ReasonUnobserved || reason == ReasonRetrying
+}
+
 // KeptByPeople reports whether a decision with this reason keeps an object that is due only because people want it to wait: for an
 // approval, until deletions are resumed, or as IsWait says. It is not late until then.
 func KeptByPeople(reason Reason) bool {

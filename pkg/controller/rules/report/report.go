@@ -60,6 +60,8 @@ type Report struct {
 	UnlistedNamespaces int64
 	// Unassessed is set while Winnow does not know whether some changes must wait for approval.
 	Unassessed bool
+	// Starting is set while Winnow does not know what may have changed while no controller ran.
+	Starting bool
 
 	Candidates, Due, Held, Waiting, WaitingForWindow, Deleted int64
 	NextDeletion, LastDeletion                                *metav1.Time

@@ -52,7 +52,7 @@ func (all Sums) Waiting(h *approval.Hold, p *policy.Policy, uid types.UID) (int6
 // Sum counts the objects of one policy.
 type Sum struct {
 	candidates, due, held          int64
-	waiting                        int64 // of held, those that wait for what their rule says, or for a window
+	waiting                        int64 // of held, those that wait for what their rule says, for a window, or for the end of a doubt
 	waitingForWindow               int64 // of waiting, those that wait for a window
 	ready                          int64 // due and not held
 	under                          map[*approval.Hold]*holdSum
@@ -93,6 +93,9 @@ func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() s
 	case policy.Ignore, policy.Keep, policy.SetDeadline, policy.HoldDeadline: // Neither due nor waiting.
 	}
 }
+
+// AddWaiting counts an object as waiting that only a doubt keeps. Add counts it as held.
+func (s *Sum) AddWaiting() { s.waiting++ }
 
 // soonest notes when an object becomes due, if that is earlier than for all objects before.
 func (s *Sum) soonest(at time.Time) {

@@ -38,6 +38,9 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 		Namespaces: r.Namespaces, UnlistedNamespaces: r.UnlistedNamespaces,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
 	}
+	if r.Starting {
+		keepCounts(&out, r)
+	}
 	for _, c := range r.Stored.Status.Conditions {
 		out.Conditions = append(out.Conditions, *c.DeepCopy())
 	}
@@ -49,6 +52,20 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 		meta.SetStatusCondition(&out.Conditions, c)
 	}
 	return out
+}
+
+// keepCounts sets the counts to those that the controller before this one has written: what was due before is compared with them, by this
+// replica and by others. The objects of approved holds, which are not listed any more, are not held.
+func keepCounts(s *gc.CleanupPolicyStatus, r *report.Report) {
+	last := r.Stored.Status
+	s.Candidates, s.Due, s.Held, s.Waiting, s.WaitingForWindow = last.Candidates, last.Due, last.Held, last.Waiting, last.WaitingForWindow
+	approved := gc.ApprovedHolds(r.Annotations[gc.AnnotationApprovedHold])
+	for _, h := range last.Holds {
+		if slices.Contains(approved, h.ID) {
+			s.Held -= h.Objects
+		}
+	}
+	s.Held = max(0, s.Held)
 }
 
 // onlyCounts reports whether two statuses differ only in counts, the times of deletions, and the messages of conditions, which have counts.
