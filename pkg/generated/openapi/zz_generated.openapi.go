@@ -1177,7 +1177,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"waiting": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose notice is not over, or that wait for a window.",
+							Description: "waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose notice is not over, or that wait for a window, or until Winnow is certain that they may go, or tries again.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

@@ -29,7 +29,7 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	// held is the number of due candidates that Winnow cannot delete now. The condition Ready says why.
 	Held *int64 `json:"held,omitempty"`
 	// waiting is the number of held candidates that wait for what waitFor of their rule says, or that nobody archived in time, or whose
-	// notice is not over, or that wait for a window.
+	// notice is not over, or that wait for a window, or until Winnow is certain that they may go, or tries again.
 	Waiting *int64 `json:"waiting,omitempty"`
 	// waitingForWindow is the number of waiting candidates that only wait for a window of guardrails.windows.
 	WaitingForWindow *int64 `json:"waitingForWindow,omitempty"`
