@@ -322,7 +322,9 @@ func (w *Writer) patch(ctx context.Context, p policy.Stored, status *gc.CleanupP
 		"metadata": map[string]any{"uid": p.UID},
 		"status": struct {
 			v1alpha1.CleanupPolicyStatus
-			// Without omitempty: null removes the old value.
+			// Without omitempty: a patch that leaves a field out would keep the old value.
+			Waiting            int64                      `json:"waiting"`
+			WaitingForWindow   int64                      `json:"waitingForWindow"`
 			NextDeletionTime   *metav1.Time               `json:"nextDeletionTime"`
 			LastDeletionTime   *metav1.Time               `json:"lastDeletionTime"`
 			Holds              []v1alpha1.PolicyHold      `json:"holds"`
@@ -331,8 +333,8 @@ func (w *Writer) patch(ctx context.Context, p policy.Stored, status *gc.CleanupP
 			Namespaces         []v1alpha1.NamespaceStatus `json:"namespaces"`
 			UnlistedNamespaces int64                      `json:"unlistedNamespaces"`
 		}{
-			versioned, versioned.NextDeletionTime, versioned.LastDeletionTime, versioned.Holds, versioned.UnlistedHolds, versioned.Ceilings,
-			versioned.Namespaces, versioned.UnlistedNamespaces,
+			versioned, versioned.Waiting, versioned.WaitingForWindow, versioned.NextDeletionTime, versioned.LastDeletionTime,
+			versioned.Holds, versioned.UnlistedHolds, versioned.Ceilings, versioned.Namespaces, versioned.UnlistedNamespaces,
 		},
 	})
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
@@ -49,7 +50,7 @@ func TestPatch(t *testing.T) {
 	}
 	// null removes a field that is unset now. The UID prevents a patch of another policy with that name.
 	if err := json.Unmarshal([]byte(`{"metadata": {"uid": "uid-p"}, "status": {
-		"observedGeneration": 2, "candidates": 1, "due": 0, "held": 0, "deleted": 0,
+		"observedGeneration": 2, "candidates": 1, "due": 0, "held": 0, "waiting": 0, "waitingForWindow": 0, "deleted": 0,
 		"nextDeletionTime": "2026-03-01T13:00:00Z", "lastDeletionTime": null, "holds": null, "unlistedHolds": 0, "ceilings": null,
 		"namespaces": null, "unlistedNamespaces": 0,
 		"conditions": [{"type": "Ready", "status": "True", "reason": "Enforcing", "message": "Deletes what is due.",
@@ -58,6 +59,14 @@ func TestPatch(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %s\nwant %v", p.GetPatch(), want)
+	}
+	written := got.(map[string]any)["status"].(map[string]any)
+	for field := range reflect.TypeFor[v1alpha1.CleanupPolicyStatus]().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			if _, ok := written[name]; !ok {
+				t.Errorf("a patch leaves out %s, so it could never be empty again", name)
+			}
+		}
 	}
 }
 
