@@ -43,6 +43,24 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestNextWhileMemoryIsNotFresh: the pace allows a deletion, and memory does not. The dispatch waits for memory then, and must not look
+// again and again until it is fresh.
+func TestNextWhileMemoryIsNotFresh(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
+	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(60))}))
+	w.upsert(jobs(time.Minute, "a", "b")...)
+	w.confirmFresh()
+	w.takes("b")
+	w.now = w.now.Add(time.Second) // This is longer than freshness.For.
+	w.Expire(w.now)
+	w.takes()
+	if next, ok := w.Next(); ok && !next.After(w.now) {
+		t.Errorf("it is %s, and Next is %s", w.now, next)
+	}
+	w.confirmFresh()
+	w.takes("a")
+}
+
 // TestPaceIsGivenBack: an order that ends without a DELETE delays no other object of its namespace.
 func TestPaceIsGivenBack(t *testing.T) {
 	for name, end := range map[string]func(*world, *deletion.Order){

@@ -70,6 +70,7 @@ func (dec *Decider) Expire(now time.Time) bool {
 	}
 	dec.UpdateUnconfirmed(now)
 	dec.ExpireWindows(now)
+	dec.Queue.Wake(now) // Take may have to wait for long, and Next must not name the past until then.
 	for {
 		rec, ok := dec.Timers.PopDue(now)
 		if !ok {

@@ -40,6 +40,13 @@ func (f *FairQueue[E]) Rest(q *Queue[E]) {
 	}
 }
 
+// Wake gives the queues a turn whose pace allows a deletion again.
+func (f *FairQueue[E]) Wake(now time.Time) {
+	for q, ok := f.resting.PopDue(now); ok; q, ok = f.resting.PopDue(now) {
+		f.turn(q)
+	}
+}
+
 // Repace lets a queue delete at once, because its pace has changed.
 func (f *FairQueue[E]) Repace(q *Queue[E]) {
 	q.next = time.Time{}

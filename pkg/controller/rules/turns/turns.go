@@ -83,9 +83,7 @@ func (f *FairQueue[E]) Remove(q *Queue[E], e E) {
 // Pop removes and returns the entry whose turn it is; false if no queue has a turn. A queue loses its turn until Resume if its first entry
 // must wait.
 func (f *FairQueue[E]) Pop(now time.Time, waits func(E) bool) (first E, ok bool) {
-	for q, ok := f.resting.PopDue(now); ok; q, ok = f.resting.PopDue(now) {
-		f.turn(q)
-	}
+	f.Wake(now)
 	for len(f.turns) > 0 {
 		q := f.turns[0]
 		f.turns = f.turns[1:]
