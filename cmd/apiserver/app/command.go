@@ -20,7 +20,6 @@ import (
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
 
@@ -98,7 +97,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 }
 
 func run(ctx context.Context, o *Options) error {
-	o.complete()
+	o.Complete()
 	if err := o.Validate(); err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	legacyregistry.CustomMustRegister(certificateExpiry(server.api.SecureServingInfo.Cert)) // once in a process
+	server.RegisterMetrics()
 	if err := server.Run(ctx); err != nil {
 		return fmt.Errorf("the server ended: %w", err)
 	}

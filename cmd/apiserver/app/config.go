@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apiserver"
@@ -94,6 +95,9 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	}, nil
 }
 
+// Loopback returns how the server reaches itself. Who serves in memory sets how to dial.
+func (c *Config) Loopback() *rest.Config { return c.apiServer.GenericConfig.LoopbackClientConfig }
+
 // withoutManagedFields removes managed fields, which no informer of this server reads.
 func withoutManagedFields(obj any) (any, error) {
 	if accessor, err := meta.Accessor(obj); err == nil {
@@ -157,6 +161,7 @@ type Server struct {
 	gate       *storageGate
 	serving    *serving
 	controller runner
+	metrics    func() // registers those of the controller
 }
 
 // New returns the server.
@@ -171,7 +176,13 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	c.questions.controller.Store(controller)
 	c.questions.loopback.Store(api.LoopbackClientConfig)
-	return &Server{api: api, gate: c.gate, serving: c.serving, controller: controller}, nil
+	return &Server{api: api, gate: c.gate, serving: c.serving, controller: controller, metrics: controller.RegisterMetrics}, nil
+}
+
+// RegisterMetrics registers the metrics of the server, once in a process.
+func (s *Server) RegisterMetrics() {
+	legacyregistry.CustomMustRegister(certificateExpiry(s.api.SecureServingInfo.Cert))
+	s.metrics()
 }
 
 // Run serves and deletes until ctx ends, then finishes what is in flight and returns nil.

@@ -130,8 +130,8 @@ func (o *Options) usesEtcd() bool {
 	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) > 0
 }
 
-// complete sets what flags leave open. The Lease is in Winnow's namespace unless a flag says otherwise.
-func (o *Options) complete() {
+// Complete sets what flags leave open. The Lease is in Winnow's namespace unless a flag says otherwise.
+func (o *Options) Complete() {
 	if lease := &o.Controller.LeaderElection.ResourceNamespace; *lease == "" {
 		*lease = o.Service.Namespace
 	}

@@ -112,7 +112,7 @@ func TestDefaults(t *testing.T) {
 	if o.MaxPoliciesPerNamespace != 50 {
 		t.Errorf("a namespace takes %d policies", o.MaxPoliciesPerNamespace)
 	}
-	o.complete()
+	o.Complete()
 	if e := o.Controller.LeaderElection; !e.LeaderElect || e.ResourceNamespace != "winnow-system" || e.ResourceName != "winnow" {
 		t.Errorf("leader election: %+v", e)
 	}
@@ -178,7 +178,7 @@ func TestNamespaceOfTheLease(t *testing.T) {
 		"--namespace=cleanup --leader-elect-resource-namespace=leases": "leases",
 	} {
 		o := parse(t, strings.Fields(args)...)
-		if o.complete(); o.Controller.LeaderElection.ResourceNamespace != want {
+		if o.Complete(); o.Controller.LeaderElection.ResourceNamespace != want {
 			t.Errorf("%s: the Lease is in %s", args, o.Controller.LeaderElection.ResourceNamespace)
 		}
 	}

@@ -234,7 +234,7 @@ func start(t *testing.T, c *Controller) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.run(ctx) }()
+	go func() { ended <- c.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {

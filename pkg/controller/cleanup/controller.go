@@ -269,14 +269,14 @@ func (c *Controller) Schema(ctx context.Context, resource string) (*spec.Schema,
 	return c.kinds.Schema(ctx, resource)
 }
 
-// Run observes and decides until ctx ends, and deletes while this replica leads. It returns after the last request has ended.
-func (c *Controller) Run(ctx context.Context) error {
+// RegisterMetrics registers the metrics of the controller. A process has one controller with metrics.
+func (c *Controller) RegisterMetrics() {
 	metrics.Register()
 	metrics.RegisterTracked(func() view.Totals { return c.replica.Totals(c.clock.Now()) })
-	return c.run(ctx)
 }
 
-func (c *Controller) run(ctx context.Context) error {
+// Run observes and decides until ctx ends, and deletes while this replica leads. It returns after the last request has ended.
+func (c *Controller) Run(ctx context.Context) error {
 	var starting sync.WaitGroup
 	starting.Go(func() { c.kinds.Start(ctx) })
 	err := c.readLastRun(ctx)

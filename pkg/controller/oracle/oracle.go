@@ -13,6 +13,8 @@ type (
 	Namespace = model.Namespace
 	// Answer is what happens to an object, and why.
 	Answer = model.Answer
+	// PolicyInNamespace is what a hold stops.
+	PolicyInNamespace = model.PolicyInNamespace
 )
 
 // Delete is the Action of an Answer for an object that is due and may go.
