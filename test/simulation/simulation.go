@@ -1,0 +1,284 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulation runs two whole replicas of Winnow against a simulated API server, in one process and in a time of its own. A seed
+// draws what users do, in which order messages arrive, and what goes wrong.
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/oracle"
+	"github.com/winnow-dev/winnow/pkg/pki"
+	"github.com/winnow-dev/winnow/test/simulation/apiserver"
+)
+
+const (
+	// between is the mean time between two things that users do.
+	between = 6 * time.Second
+	// settle is how long after the last fault nothing that is due may be left.
+	settle = 10 * time.Minute
+	// controlled is how often the controllers of Kubernetes look, and bookmarked how often watches get a bookmark.
+	controlled, bookmarked = 10 * time.Second, time.Minute
+	// kept is for how long the store keeps what has changed.
+	kept = 15 * time.Minute
+)
+
+// Result is what one seed led to.
+type Result struct {
+	Seed     uint64
+	Messages int    // that were delivered
+	Digest   string // of all messages in their order: runs with the same digest were the same
+	Seconds  int    // that were simulated
+	Objects  int    // that users created
+	Replicas int    // that were started
+	Deletes  int    // that were carried out
+	Older    int    // of them, right only by what a replica knew because of a fault
+	Faults   []string
+	Refused  []string // requests of users that should have been carried out
+}
+
+func (s *simulation) result() *Result {
+	s.unexpectedLock.Lock()
+	defer s.unexpectedLock.Unlock()
+	return &Result{
+		Seed: s.seed, Messages: s.steps, Digest: fmt.Sprintf("%x", s.digest), Seconds: int(time.Since(s.began).Seconds()), Objects: s.created,
+		Replicas: s.started, Deletes: s.judge.deletes, Older: s.judge.byOld, Faults: s.judge.faults, Refused: s.refused,
+	}
+}
+
+// simulation is one run.
+type simulation struct {
+	*network
+
+	seed     uint64
+	began    time.Time
+	ctx      context.Context
+	dir      string
+	random   *rand.Rand // of what users do, and of faults
+	proxies  *pki.Authority
+	judge    *judge
+	replicas []*replica
+	started  int
+	created  int
+	faultsOn bool
+	// skewUntil is when the clock of the API server is right again.
+	skewUntil time.Time
+	// behind is how far each replica may be behind by faults, until a time.
+	behind map[string]lag
+
+	unexpectedLock sync.Mutex
+	refused        []string // requests of users that should have been carried out
+}
+
+func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, error) {
+	proxies, err := pki.NewAuthority("proxy", time.Now().Add(-time.Hour), time.Now().AddDate(30, 0, 0))
+	if err != nil {
+		return nil, err
+	}
+	store := apiserver.NewStore(time.Now, nil, resources()...)
+	s := &simulation{
+		network: newNetwork(store, rand.New(rand.NewPCG(seed, 1))), ctx: ctx, dir: dir, random: rand.New(rand.NewPCG(seed, 2)), proxies: proxies,
+		seed: seed, began: time.Now(), behind: map[string]lag{},
+	}
+	s.judge = &judge{store: store, facts: map[*apiserver.Object]*lifecycle.Fact{}, lag: s.lagOf, holds: map[oracle.PolicyInNamespace]*hold{}}
+	s.network.deleted, s.network.wrote = s.judge.deleted, s.judge.changed
+	http.DefaultTransport = s.network
+	if err := found(store, proxies.CertPEM()); err != nil {
+		return nil, err
+	}
+	for _, ns := range []string{"a", "b", "c", "d"} {
+		if err := s.makeNamespace(ns); err != nil {
+			return nil, err
+		}
+	}
+	for range 2 {
+		r, err := s.newReplica()
+		if err != nil {
+			return nil, err
+		}
+		s.replicas = append(s.replicas, r)
+	}
+	return s, nil
+}
+
+func (s *simulation) newReplica() (*replica, error) {
+	s.started++
+	r := start(s.ctx, s.dir, fmt.Sprintf("replica-%d", s.started))
+	client, err := newAggregator(s.proxies, r)
+	r.client = client
+	return r, err
+}
+
+func (s *simulation) note(format string, args ...any) {
+	if s.network.trace != nil {
+		fmt.Fprintf(s.network.trace, "%s    "+format+"\n", append([]any{time.Now().Format("02 15:04:05.000000")}, args...)...)
+	}
+}
+
+func (s *simulation) unexpected(text string) {
+	s.unexpectedLock.Lock()
+	defer s.unexpectedLock.Unlock()
+	s.refused = append(s.refused, text)
+}
+
+// lagOf is how far what a replica knows may be behind.
+func (s *simulation) lagOf(replica string) time.Duration {
+	if b := s.behind[replica]; time.Now().Before(b.until) {
+		return b.by
+	}
+	return 0
+}
+
+// simulate runs for a time, and then without faults until nothing that is due may be left.
+func (s *simulation) simulate(length time.Duration) {
+	s.run(time.Now().Add(time.Minute)) // The replicas start.
+	s.faultsOn = true
+	end := time.Now().Add(length)
+	control, bookmark := time.Now(), time.Now()
+	step := func() {
+		now := time.Now()
+		if !now.Before(s.skewUntil) {
+			s.skew = 0
+		}
+		if !now.Before(control) {
+			s.control()
+			control = now.Add(controlled)
+		}
+		if !now.Before(bookmark) {
+			for _, w := range s.store.Watches() {
+				w.Bookmark()
+			}
+			bookmark = now.Add(bookmarked)
+			s.store.Compact(now.Add(-kept))
+			clear(s.judge.facts)
+		}
+	}
+	for time.Now().Before(end) && len(s.judge.faults) == 0 {
+		s.run(time.Now().Add(time.Duration(s.random.ExpFloat64() * float64(between))))
+		step()
+		s.act()
+	}
+	s.heal()
+	for end = time.Now().Add(settle); time.Now().Before(end) && len(s.judge.faults) == 0; {
+		s.run(time.Now().Add(controlled))
+		step()
+		s.approve()
+	}
+	if left := s.judge.left(); len(s.judge.faults) == 0 && len(left) > 0 {
+		s.judge.fault("left although due: %s", strings.Join(left, "; "))
+	}
+}
+
+// act does something that users do, or has something go wrong.
+func (s *simulation) act() {
+	switch n := s.random.IntN(200); {
+	case n < 80:
+		s.create()
+	case n < 160:
+		s.change()
+	case n < 175:
+		s.write()
+	case n < 180:
+		s.label()
+	case n < 181:
+		s.endNamespace()
+	case n < 183:
+		s.approve()
+	case s.faultsOn && n < 190:
+		s.fault()
+	}
+}
+
+// fault has something go wrong.
+func (s *simulation) fault() {
+	i := s.random.IntN(len(s.replicas))
+	r := s.replicas[i]
+	l := s.link(r.host)
+	now := time.Now()
+	during := time.Duration(1+s.random.IntN(120)) * time.Second
+	switch what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "compact", "skew"); what {
+	case "lag", "freeze":
+		resource := draw(s, jobs, pods, namespaces, policies, clusterPolicies)
+		by := time.Duration(1+s.random.IntN(20)) * time.Second
+		if what == "freeze" {
+			by = 0
+		}
+		s.note("fault: events of %s lag for %s by %v until %v", resource, r.host, by, during)
+		l.lags[resource.String()] = lag{now.Add(during), by}
+		s.late(r.host, during, during)
+	case "wrong":
+		l.wrong, l.wrongUntil = draw(s, 5, 20, 50), now.Add(during)
+		s.note("fault: %d%% of the requests of %s fail for %v", l.wrong, r.host, during)
+		s.late(r.host, during, slowMost)
+	case "down":
+		s.note("fault: %s reaches nobody for %v", r.host, during)
+		l.down = now.Add(during)
+		s.late(r.host, during, during)
+	case "kill":
+		s.note("fault: %s is killed", r.host)
+		s.kill(i)
+	case "cut":
+		s.note("fault: all watches are cut")
+		for _, w := range s.store.Watches() {
+			w.Cut(errCut)
+		}
+	case "compact":
+		s.note("fault: compaction")
+		s.store.Compact(now.Add(-kept))
+		for _, w := range s.store.Watches() {
+			w.Cut(io.EOF)
+		}
+	case "skew":
+		s.skew, s.skewUntil = draw(s, -time.Hour, time.Hour, 2*time.Minute), now.Add(during)
+		s.note("fault: the clock of the API server is off by %v for %v", s.skew, during)
+	}
+}
+
+// late notes that what a replica knows may be behind for some time.
+func (s *simulation) late(host string, during, by time.Duration) {
+	b := s.behind[host]
+	if !time.Now().Before(b.until) {
+		b.by = 0
+	}
+	// What arrives late may be acted on a little later.
+	s.behind[host] = lag{later(b.until, time.Now().Add(during+noticed+time.Minute)), max(b.by, by+noticed+slowMost)}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// kill ends a replica at once, as SIGKILL does, and starts another one.
+func (s *simulation) kill(i int) {
+	old := s.replicas[i]
+	s.link(old.host).dead = true
+	old.cancel()
+	r, err := s.newReplica()
+	if err != nil {
+		panic(err)
+	}
+	s.replicas = slices.Clone(s.replicas)
+	s.replicas[i] = r
+}
+
+// heal ends all faults.
+func (s *simulation) heal() {
+	s.faultsOn, s.skew = false, 0
+	for _, r := range s.replicas {
+		l := s.link(r.host)
+		l.down, l.wrong, l.lags = time.Time{}, 0, map[string]lag{}
+	}
+}
