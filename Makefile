@@ -176,6 +176,10 @@ soak: build programs ## Run everything at once for twenty minutes and compare Wi
 	@go build -o bin/soak ./test/soak
 	@exec bin/soak $(SOAKFLAGS)
 
+.PHONY: simulate
+simulate: ## Run new seeds of the simulation; SIMULATEFLAGS=-help lists the flags, docs/robustness.md says what is simulated
+	go run ./test/simulation/simulate -from=$$((RANDOM * 1000 + 1000)) $(SIMULATEFLAGS)
+
 .PHONY: verify
 verify: verify-licence verify-mod verify-imports verify-codegen verify-generated-docs verify-manifests verify-fmt verify-lint ## Run all checks below
 
