@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	winnow "github.com/winnow-dev/winnow/pkg/apiserver"
@@ -35,6 +36,7 @@ const (
 var (
 	jobs            = schema.GroupResource{Group: "batch", Resource: "jobs"}
 	cronJobs        = schema.GroupResource{Group: "batch", Resource: "cronjobs"}
+	quotas          = schema.GroupResource{Resource: "resourcequotas"}
 	pods            = schema.GroupResource{Resource: "pods"}
 	namespaces      = schema.GroupResource{Resource: "namespaces"}
 	policies        = schema.GroupResource{Group: "internal.gc.winnow.dev", Resource: "storedcleanuppolicies"}
@@ -53,12 +55,14 @@ type judge struct {
 	holds    map[oracle.PolicyInNamespace]*hold
 	held     int // changes that had to be held
 	revision int64
+	// wentBack is when the store went back last.
+	wentBack time.Time
 }
 
 // hold is a change that made so many objects due at once that they must wait for approval, until the policy changes again.
 type hold struct {
 	since      time.Time
-	uids       map[types.UID]bool
+	uids       sets.Set[types.UID]
 	generation int64
 	approved   string // the value of the annotation when the change was made
 }
@@ -82,14 +86,18 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 		return
 	}
 	now := time.Now()
+	if now.Sub(j.wentBack) < freshness+underWay { // Nobody can know yet.
+		j.byOld++
+		return
+	}
 	revision := j.store.Revision() - 1 // of the moment before
 	answers := []oracle.Answer{}
 	for i, at := range j.views(revision, now, j.lag(from)) {
-		w := j.world(at.policies, at.objects, now)
+		w := j.world(at.policies, at.objects, at.now)
 		w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == fact.UID }), fact)
 		answer := w.Answers()[fact.UID]
 		if answer.Action == oracle.Delete {
-			if i > 0 {
+			if i > 1 {
 				j.byOld++
 			}
 			j.heldBack(what, from, fact, answer)
@@ -100,6 +108,12 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	j.fault("%s: it must stay: %+v; now %+v", what, answers[0], a.Deleted.Meta)
 }
 
+// restored takes in that the store went back. What people had approved or changed may not be there any more.
+func (j *judge) restored() {
+	j.wentBack, j.revision = time.Now(), j.store.Revision()
+	clear(j.holds)
+}
+
 // changed looks for a change of a policy that makes too many objects due at once.
 func (j *judge) changed() {
 	revision := j.store.Revision()
@@ -108,27 +122,25 @@ func (j *judge) changed() {
 	}
 	j.revision = revision
 	now := time.Now()
-	after := j.world(revision, revision, now)
+	before, after := j.world(revision-1, revision-1, now), j.world(revision, revision, now)
 	maps.DeleteFunc(j.holds, func(key oracle.PolicyInNamespace, h *hold) bool { return !h.waits(policyOf(after, key)) })
-	was := map[types.UID]bool{}
-	for _, uids := range j.world(revision-1, revision-1, now).DueBy() {
-		for _, uid := range uids {
-			was[uid] = true
+	for key, uids := range oracle.NewlyDue(before, after) {
+		p := policyOf(after, key)
+		if p == nil || len(uids) <= max(limitOf(before, key.Namespace), limitOf(after, key.Namespace)) {
+			continue
 		}
+		h := &hold{since: now, generation: p.GetGeneration(), approved: p.GetAnnotations()[gc.AnnotationApprovedHold], uids: sets.New(uids...)}
+		j.holds[key] = h
+		j.held++
 	}
-	for key, uids := range after.DueBy() {
-		h := &hold{since: now, uids: map[types.UID]bool{}}
-		for _, uid := range uids {
-			if !was[uid] {
-				h.uids[uid] = true
-			}
-		}
-		if p := policyOf(after, key); p != nil && len(h.uids) > holdAbove {
-			h.generation, h.approved = p.GetGeneration(), p.GetAnnotations()[gc.AnnotationApprovedHold]
-			j.holds[key] = h
-			j.held++
-		}
+}
+
+// limitOf is how many objects one change may make due in a namespace.
+func limitOf(w *oracle.World, namespace string) int {
+	if n, ok := w.HoldAbove(namespace); ok {
+		return n
 	}
+	return holdAbove
 }
 
 // waits reports whether nobody has changed the policy, or approved what it makes due.
@@ -154,15 +166,18 @@ func policyOf(w *oracle.World, key oracle.PolicyInNamespace) metav1.Object {
 // counted fewer objects.
 func (j *judge) heldBack(what, from string, fact *lifecycle.Fact, answer oracle.Answer) {
 	for key, h := range j.holds {
-		if h.uids[fact.UID] && key.Namespace == fact.Namespace && strings.HasPrefix(answer.By, key.Policy.String()+" ") && j.lag(from) == 0 {
+		if h.uids.Has(fact.UID) && key.Namespace == fact.Namespace && strings.HasPrefix(answer.By, key.Policy.String()+" ") && j.lag(from) == 0 {
 			j.fault("%s: a change of %v at %s made %d objects due at once, which wait for approval",
 				what, key.Policy, h.since.Format(time.TimeOnly), len(h.uids))
 		}
 	}
 }
 
-// view is what a replica may have known.
-type view struct{ policies, objects int64 }
+// view is what a replica may have known, and when it decided.
+type view struct {
+	policies, objects int64
+	now               time.Time
+}
 
 // views returns what a replica may have known when it sent a DELETE, the newest first.
 func (j *judge) views(revision int64, now time.Time, lag time.Duration) []view {
@@ -181,8 +196,8 @@ func (j *judge) views(revision int64, now time.Time, lag time.Duration) []view {
 	}
 	var out []view
 	for _, p := range past(freshness+underWay, policies, clusterPolicies, namespaces) {
-		for _, o := range past(lag+underWay, jobs, pods, cronJobs) {
-			out = append(out, view{p, min(o, p+1<<40)})
+		for _, o := range past(lag+underWay, jobs, pods, cronJobs, quotas) {
+			out = append(out, view{p, o, now}, view{p, o, now.Add(-underWay)}) // A window may have closed meanwhile.
 		}
 	}
 	return out
@@ -217,7 +232,31 @@ func (j *judge) world(byPolicies, byObjects int64, now time.Time) *oracle.World 
 		mustDecode(o, cj)
 		w.CronJobs = append(w.CronJobs, lifecycle.FromCronJob(cj))
 	}
+	for _, o := range j.store.At(quotas, byObjects) {
+		q := &corev1.ResourceQuota{}
+		mustDecode(o, q)
+		w.Quotas = append(w.Quotas, q)
+	}
 	return w
+}
+
+// listedHolds describes what waits for approval as far as the status of policies says, by ID.
+func (j *judge) listedHolds() map[string]string {
+	out := map[string]string{}
+	add := func(p metav1.Object, holds []gc.PolicyHold) {
+		for _, h := range holds {
+			out[h.ID] = fmt.Sprintf("%d objects in %q of %s because %s", h.Objects, h.Namespace, gc.PolicyTitle(p.GetNamespace(), p.GetName()), h.Why)
+		}
+	}
+	revision := j.store.Revision()
+	w := j.world(revision, revision, time.Now())
+	for _, p := range w.Policies {
+		add(p, p.Status.Holds)
+	}
+	for _, p := range w.ClusterPolicies {
+		add(p, p.Status.Holds)
+	}
+	return out
 }
 
 // left returns what is due, and may go, by the newest state.
@@ -226,7 +265,8 @@ func (j *judge) left() (out []string) {
 	w := j.world(revision, revision, time.Now())
 	answers := w.Answers()
 	for _, f := range w.Objects {
-		if a := answers[f.UID]; a.Action == oracle.Delete {
+		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.
+		if a := answers[f.UID]; a.Action == oracle.Delete && !paced {
 			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
 		}
 	}

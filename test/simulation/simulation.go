@@ -29,6 +29,8 @@ const (
 	settle = 10 * time.Minute
 	// controlled is how often the controllers of Kubernetes look, and bookmarked how often watches get a bookmark.
 	controlled, bookmarked = 10 * time.Second, time.Minute
+	// quiet is after how long without a fault everything is known and assessed, and manyAtOnce how many objects come at once.
+	quiet, manyAtOnce = 3 * time.Minute, 60
 	// kept is for how long the store keeps what has changed.
 	kept = 15 * time.Minute
 )
@@ -71,6 +73,8 @@ type simulation struct {
 	started  int
 	created  int
 	faultsOn bool
+	// control and bookmark are when the controllers of Kubernetes look next, and when watches get the next bookmark.
+	control, bookmark time.Time
 	// skewUntil is when the clock of the API server is right again.
 	skewUntil time.Time
 	// behind is how far each replica may be behind by faults, until a time.
@@ -143,39 +147,68 @@ func (s *simulation) lagOf(replica string) time.Duration {
 func (s *simulation) simulate(length time.Duration) {
 	s.run(time.Now().Add(time.Minute)) // The replicas start.
 	s.faultsOn = true
-	end := time.Now().Add(length)
-	control, bookmark := time.Now(), time.Now()
-	step := func() {
-		now := time.Now()
-		if !now.Before(s.skewUntil) {
-			s.skew = 0
-		}
-		if !now.Before(control) {
-			s.control()
-			control = now.Add(controlled)
-		}
-		if !now.Before(bookmark) {
-			for _, w := range s.store.Watches() {
-				w.Bookmark()
-			}
-			bookmark = now.Add(bookmarked)
-			s.store.Compact(now.Add(-kept))
-			clear(s.judge.facts)
-		}
-	}
-	for time.Now().Before(end) && len(s.judge.faults) == 0 {
+	for end := time.Now().Add(length); time.Now().Before(end) && len(s.judge.faults) == 0; {
 		s.run(time.Now().Add(time.Duration(s.random.ExpFloat64() * float64(between))))
-		step()
+		s.step()
 		s.act()
 	}
 	s.heal()
-	for end = time.Now().Add(settle); time.Now().Before(end) && len(s.judge.faults) == 0; {
-		s.run(time.Now().Add(controlled))
-		step()
-		s.approve()
-	}
+	s.restartInDoubt()
+	s.pass(settle, s.approve)
 	if left := s.judge.left(); len(s.judge.faults) == 0 && len(left) > 0 {
 		s.judge.fault("left although due: %s", strings.Join(left, "; "))
+	}
+}
+
+// step does what happens from time to time whatever users do.
+func (s *simulation) step() {
+	now := time.Now()
+	if !now.Before(s.skewUntil) {
+		s.skew = 0
+	}
+	if !now.Before(s.control) {
+		s.collectGarbage()
+		s.control = now.Add(controlled)
+	}
+	if !now.Before(s.bookmark) {
+		for _, w := range s.store.Watches() {
+			w.Bookmark()
+		}
+		s.bookmark = now.Add(bookmarked)
+		s.store.Compact(now.Add(-kept))
+		clear(s.judge.facts)
+	}
+}
+
+// pass lets time pass, in which nobody does anything but this.
+func (s *simulation) pass(d time.Duration, this func()) {
+	for end := time.Now().Add(d); time.Now().Before(end) && len(s.judge.faults) == 0; {
+		s.run(time.Now().Add(controlled))
+		s.step()
+		this()
+	}
+}
+
+// restartInDoubt restarts both replicas while they doubt the clocks, and many objects become due. Nobody has changed anything meanwhile, so
+// nothing may wait for approval afterwards that did not before.
+func (s *simulation) restartInDoubt() {
+	nothing := func() {}
+	s.pass(quiet, nothing)
+	before := s.judge.listedHolds()
+	for range manyAtOnce {
+		s.create()
+	}
+	s.skew, s.skewUntil = time.Hour, time.Now().Add(quiet)
+	s.pass(quiet/2, nothing)
+	for i := range s.replicas {
+		s.kill(i)
+	}
+	s.heal()
+	s.pass(quiet, nothing)
+	for id, what := range s.judge.listedHolds() {
+		if before[id] == "" {
+			s.judge.fault("nobody has changed anything, and after a restart these wait for approval: %s", what)
+		}
 	}
 }
 
@@ -192,9 +225,11 @@ func (s *simulation) act() {
 		s.label()
 	case n < 181:
 		s.endNamespace()
-	case n < 183:
+	case n < 182:
+		s.quota()
+	case n < 184:
 		s.approve()
-	case s.faultsOn && n < 190:
+	case s.faultsOn && n < 191:
 		s.fault()
 	}
 }
@@ -206,7 +241,7 @@ func (s *simulation) fault() {
 	l := s.link(r.host)
 	now := time.Now()
 	during := time.Duration(1+s.random.IntN(120)) * time.Second
-	switch what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "compact", "skew"); what {
+	switch what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "compact", "skew", "restore"); what {
 	case "lag", "freeze":
 		resource := draw(s, jobs, pods, namespaces, policies, clusterPolicies)
 		by := time.Duration(1+s.random.IntN(20)) * time.Second
@@ -241,7 +276,17 @@ func (s *simulation) fault() {
 	case "skew":
 		s.skew, s.skewUntil = draw(s, -time.Hour, time.Hour, 2*time.Minute), now.Add(during)
 		s.note("fault: the clock of the API server is off by %v for %v", s.skew, during)
+	case "restore":
+		s.restore(time.Duration(1+s.random.IntN(300)) * time.Second)
 	}
+}
+
+// restore has the store go back in time.
+func (s *simulation) restore(by time.Duration) {
+	to := s.store.RevisionAt(later(time.Now().Add(-by), s.began.Add(time.Minute))) // The replicas had started by then.
+	s.note("fault: the store goes back by %v, from revision %d to %d", by, s.store.Revision(), to)
+	s.store.Restore(to)
+	s.judge.restored()
 }
 
 // late notes that what a replica knows may be behind for some time.

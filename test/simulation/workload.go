@@ -187,7 +187,7 @@ func (s *simulation) spec() content {
 		out["ttlAfterFinished"] = draw(s, "0s", "30s", "10m", "1h", "never")
 	}
 	if s.percent(30) {
-		out["capacity"] = content{"maxObjects": s.random.IntN(6)}
+		out["capacity"] = s.capacity()
 	}
 	if s.percent(20) {
 		out["annotationTTL"] = draw(s, "Any", "Ignore", "ExtendOnly")
@@ -204,7 +204,11 @@ func (s *simulation) spec() content {
 		if s.percent(60) {
 			rule["ttl"] = draw(s, "0s", "1m", "20m", "never")
 		} else {
-			rule["capacity"] = content{"maxObjects": s.random.IntN(4), "per": draw(s, "Namespace", "Owner")}
+			rule["capacity"] = s.capacity()
+		}
+		if s.percent(20) {
+			delete(rule, "outcome")
+			rule["after"], rule["unfinished"], rule["resources"] = "Created", draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
 		}
 		rules = append(rules, rule)
 	}
@@ -212,6 +216,65 @@ func (s *simulation) spec() content {
 		out["rules"] = rules
 	}
 	return out
+}
+
+// capacity draws a limit. Nulls remove what a patch finds.
+func (s *simulation) capacity() content {
+	out := content{"maxObjects": s.random.IntN(6), "percentOfQuota": nil, "per": nil, "labelKey": nil, "minAge": nil}
+	if s.percent(20) {
+		out["maxObjects"], out["percentOfQuota"] = nil, draw(s, 1, 34, 50, 100)
+	}
+	switch s.random.IntN(4) {
+	case 0:
+		out["per"] = "Owner"
+	case 1:
+		out["per"], out["labelKey"] = "Label", "app"
+	}
+	if s.percent(20) {
+		out["minAge"] = draw(s, "1m", "10m")
+	}
+	return out
+}
+
+// guardrails draws what a cluster policy demands of others.
+func (s *simulation) guardrails() content {
+	switch s.random.IntN(7) {
+	case 0:
+		return content{"minTTL": "2m"}
+	case 1:
+		return content{"maxTTL": "30m", "allowNever": false}
+	case 2:
+		return content{"suspendAll": true}
+	case 3:
+		return content{"holdAbove": content{"objects": 2 + s.random.IntN(10)}}
+	case 4:
+		return content{"windows": []any{content{"schedule": draw(s, "*/10 * * * *", "0,30 * * * *", "5 * * * *"), "duration": draw(s, "2m", "7m")}}}
+	case 5:
+		return content{"maxDeletionsPerMinute": 1 + s.random.IntN(20)}
+	}
+	return content{"ceilings": []any{content{"resources": []any{"jobs.batch"}, "maxObjects": 5 + s.random.IntN(10)}}}
+}
+
+// quota creates, changes or deletes the quota of a namespace.
+func (s *simulation) quota() {
+	key := apiserver.Key{Namespace: s.namespace(), Name: "quota"}
+	if s.percent(20) {
+		_, err := s.store.Delete(quotas, key, &metav1.DeleteOptions{})
+		s.try("delete the quota of "+key.Namespace, err)
+		return
+	}
+	hard := content{"count/jobs.batch": fmt.Sprint(2 + s.random.IntN(20)), "pods": fmt.Sprint(2 + s.random.IntN(20))}
+	object := content{
+		"metadata": content{"namespace": key.Namespace, "name": key.Name}, "spec": content{"hard": hard}, "status": content{"hard": hard},
+	}
+	if _, err := s.store.Create(quotas, object); err == nil {
+		return
+	}
+	_, err := s.store.Update(quotas, key, func(c map[string]any) error {
+		c["spec"], c["status"] = object["spec"], object["status"]
+		return nil
+	})
+	s.try("change the quota of "+key.Namespace, err)
 }
 
 // write creates, replaces or deletes a policy.
@@ -224,9 +287,8 @@ func (s *simulation) write() {
 		kind, path = "ClusterCleanupPolicy", policiesPath+"/clustercleanuppolicies"
 		metadata = content{"name": name}
 		spec["namespaceSelector"] = draw(s, content{}, content{"matchLabels": content{"team": draw(s, "red", "blue")}})
-		if s.percent(40) {
-			spec["guardrails"] = draw(s, content{"minTTL": "2m"}, content{"maxTTL": "30m", "allowNever": false}, content{"suspendAll": true},
-				content{"ceilings": []any{content{"resources": []any{"jobs.batch"}, "maxObjects": 5 + s.random.IntN(10)}}})
+		if s.percent(50) {
+			spec["guardrails"] = s.guardrails()
 		}
 	}
 	if s.percent(15) {
@@ -260,7 +322,9 @@ func (s *simulation) approve() {
 
 func idsOf(holds []gc.PolicyHold) (out []string) {
 	for i := range holds {
-		out = append(out, holds[i].ID)
+		if holds[i].Policy == "" { // Otherwise somebody must approve another policy.
+			out = append(out, holds[i].ID)
+		}
 	}
 	return out
 }
@@ -285,11 +349,11 @@ func (s *simulation) request(method, path string, object any) {
 
 // controlled are the resources that the controllers of Kubernetes delete.
 var controlledResources = []schema.GroupResource{
-	jobs, pods, cronJobs, policies, {Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
+	jobs, pods, cronJobs, quotas, policies, {Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
 }
 
-// control does what the controllers of Kubernetes do: it deletes what has lost its owner, or whose namespace ends.
-func (s *simulation) control() {
+// collectGarbage does what the controllers of Kubernetes do: it deletes what has lost its owner, or whose namespace ends.
+func (s *simulation) collectGarbage() {
 	owners, ending, left := map[types.UID]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range controlledResources {
 		for _, o := range s.store.Objects(r) {

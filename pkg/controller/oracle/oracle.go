@@ -4,7 +4,11 @@
 // Package oracle lets the programs below test ask the model which answer holds for each object of a world. It is never shipped.
 package oracle
 
-import "github.com/winnow-dev/winnow/pkg/controller/internal/model"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+)
 
 type (
 	// World is all that a decision depends on.
@@ -16,6 +20,9 @@ type (
 	// PolicyInNamespace is what a hold stops.
 	PolicyInNamespace = model.PolicyInNamespace
 )
+
+// NewlyDue returns the objects that a change makes due.
+func NewlyDue(before, after *World) map[PolicyInNamespace][]types.UID { return model.NewlyDue(before, after) }
 
 // Delete is the Action of an Answer for an object that is due and may go.
 const Delete = model.Delete

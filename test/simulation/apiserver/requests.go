@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -278,7 +279,7 @@ type continuation struct {
 func (s *Store) list(t *table, r *Request) *Answer {
 	exact, _ := strconv.ParseInt(r.Options.ResourceVersion, 10, 64)
 	if exact > s.revision {
-		return failed(apierrors.NewTimeoutError("Too large resource version", 1))
+		return failed(storage.NewTooLargeResourceVersionError(uint64(exact), uint64(s.revision), 1))
 	}
 	revision, after := s.revision, Key{}
 	if r.Options.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
@@ -353,7 +354,7 @@ func (s *Store) watch(h *http.Request, t *table, r *Request, ready func(*Watch))
 	case from < s.compacted:
 		return failed(apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, s.compacted)))
 	case from > s.revision:
-		return failed(apierrors.NewTimeoutError("Too large resource version", 1))
+		return failed(storage.NewTooLargeResourceVersionError(uint64(from), uint64(s.revision), 1))
 	default:
 		w.sent, w.started = from, true
 	}

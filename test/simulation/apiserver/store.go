@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -110,6 +111,20 @@ func (s *Store) Compact(before time.Time) {
 		}
 		t.log = slices.Clone(t.log[min(n, t.pending()):])
 	}
+}
+
+// Restore has the store go back to a revision, which must not be compacted, as when etcd is restored from a backup: later revisions will be
+// given again to other changes. The API server starts anew, so all watches end.
+func (s *Store) Restore(revision int64) {
+	for _, w := range s.Watches() {
+		w.Cut(io.EOF)
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, t := range s.tables {
+		t.now, t.log = t.at(revision), t.log[:t.after(revision)]
+	}
+	s.revision, s.compacted = revision, revision
 }
 
 // Watches are the watches under way.
@@ -475,6 +490,19 @@ func (s *Store) Revision() int64 {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	return s.revision
+}
+
+// RevisionAt is the newest revision of a time, or the oldest one that is left.
+func (s *Store) RevisionAt(at time.Time) int64 {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	revision := s.revision
+	for _, t := range s.tables {
+		if i := slices.IndexFunc(t.log, func(e Event) bool { return e.Time.After(at) }); i >= 0 {
+			revision = min(revision, t.log[i].Revision-1)
+		}
+	}
+	return revision
 }
 
 func sorted(all map[Key]*Object) []*Object {

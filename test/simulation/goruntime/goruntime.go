@@ -24,22 +24,28 @@ const randFunc = "//go:nosplit\n//go:linkname rand\nfunc rand() uint64 {\n"
 // edits replace text in files of the runtime. Each text must be there exactly once.
 var edits = map[string][][2]string{
 	"rand.go": {
-		{randFunc, `// drawn and drawnOutside count what was drawn in a bubble of synctest, and outside.
-var drawn, drawnOutside uint64
+		{randFunc, `// drawnOutside is the state of the sequence of what is no goroutine.
+var drawnOutside uint64
 
-// drawnNext returns the next number of a sequence (SplitMix64) that is the same in each run.
+// drawnMix returns the number that belongs to a state (SplitMix64).
 //
 //go:nosplit
-func drawnNext() uint64 {
-	n := &drawn
-	if gp := getg().m.curg; gp == nil || gp.bubble == nil {
-		n = &drawnOutside
-	}
-	*n += 0x9e3779b97f4a7c15
-	x := *n
+func drawnMix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
+}
+
+// drawnNext returns the next number of the sequence of the goroutine, which is the same in each run, whatever others draw.
+//
+//go:nosplit
+func drawnNext() uint64 {
+	n := &drawnOutside
+	if gp := getg().m.curg; gp != nil {
+		n = &gp.drawn
+	}
+	*n += 0x9e3779b97f4a7c15
+	return drawnMix(*n)
 }
 
 //go:nosplit
@@ -49,8 +55,14 @@ func rand() uint64 {
 		return drawnNext()
 	}
 `},
+		// It gives the keys by which maps hash.
+		{"func bootstrapRand() uint64 {\n", "func bootstrapRand() uint64 {\n\tif drawnOutside++; drawnOutside != 0 {\n\t\treturn drawnMix(drawnOutside)\n\t}\n"},
 	},
+	"runtime2.go": {{"\tbubble  *synctestBubble\n", "\tbubble  *synctestBubble\n\tdrawn   uint64 // the state of the sequence of random numbers\n"}},
+	// A goroutine has a sequence that follows from the one of the goroutine that starts it.
+	"synctest.go": {{"\tgp.bubble = bubble\n\tdefer", "\tgp.bubble, gp.drawn = bubble, 1\n\tdefer"}},
 	"proc.go": {
+		{"newg.bubble = callergp.bubble\n", "newg.bubble = callergp.bubble\n\t\tcallergp.drawn += 0x9e3779b97f4a7c15\n\t\tnewg.drawn = drawnMix(^callergp.drawn)\n"},
 		// The runtime would take the processor from a goroutine that runs for long, or waits for the system, when the machine says so.
 		{"func retake(now int64) uint32 {\n", "func retake(now int64) uint32 {\n\tif now != 0 {\n\t\treturn 0\n\t}\n"},
 		// It counts goroutines outside of the bubble too.

@@ -43,9 +43,9 @@ func (w *World) Deadlines() map[PolicyInNamespace][]types.UID {
 	return out
 }
 
-// NewlyDue counts the objects that a change makes due: objects in after.DueBy that are not in before.DueBy. They include objects whose own
+// NewlyDue returns the objects that a change makes due: objects in after.DueBy that are not in before.DueBy. They include objects whose own
 // hold the change ended, and objects whose wait it ended or whose window it made open sooner, although they were due before.
-func NewlyDue(before, after *World) map[PolicyInNamespace]int {
+func NewlyDue(before, after *World) map[PolicyInNamespace][]types.UID {
 	was := map[types.UID]bool{}
 	for _, uids := range before.DueBy() {
 		for _, uid := range uids {
@@ -53,11 +53,11 @@ func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 		}
 	}
 	waited, waits, ready := before.Waiting(), after.Waiting(), after.WaitsForNothingElse()
-	out := map[PolicyInNamespace]int{}
+	out := map[PolicyInNamespace][]types.UID{}
 	for key, uids := range after.DueBy() {
 		for _, uid := range uids {
 			if !was[uid] || waited[uid] && !waits[uid] || ready[uid] && OpensSooner(before, after, key.Namespace) {
-				out[key]++
+				out[key] = append(out[key], uid)
 			}
 		}
 	}
