@@ -31,6 +31,8 @@ type Options struct {
 	Dir string
 	// Components to start, AllComponents if empty. Etcd and APIServer are always among them.
 	Components []string
+	// OwnEtcd starts a second etcd, in which an aggregated API server can store its objects; see OwnEtcdFlags.
+	OwnEtcd bool
 	// Nodes is how many kwok Nodes there are, each for 10,000 Pods; two if zero. They need Kwok.
 	Nodes int
 	// Flags are more flags by component; the last one of a name wins.
@@ -50,6 +52,7 @@ type Cluster struct {
 	kubeconfig       string
 	config           *rest.Config
 	flags            map[string][]string // by component
+	ownEtcdFlags     []string
 
 	ctx    context.Context // ends with the cluster
 	cancel context.CancelFunc
@@ -80,6 +83,10 @@ func newCluster(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{options: options, programs: paths}
+	if options.OwnEtcd {
+		c.options.Components = append([]string{OwnEtcd}, options.Components...)
+		c.programs[OwnEtcd] = c.programs[Etcd]
+	}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c, nil
 }

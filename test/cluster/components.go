@@ -24,6 +24,9 @@ const (
 	Scheduler         = programs.Scheduler
 	Kwok              = programs.Kwok
 	Kubectl           = programs.Kubectl
+
+	// OwnEtcd is a component of a cluster with Options.OwnEtcd.
+	OwnEtcd = "own-etcd"
 )
 
 // AllComponents are the components of a whole cluster in the order in which they start.
@@ -74,11 +77,16 @@ func (c *Cluster) prepare() (err error) {
 }
 
 func (c *Cluster) prepareFlags() error {
-	etcd, etcdClient, err := c.etcdFlags()
+	etcd, etcdClient, err := c.etcdFlags(Etcd)
 	if err != nil {
 		return fmt.Errorf("preparing etcd: %w", err)
 	}
 	c.flags = map[string][]string{Etcd: etcd}
+	if c.options.OwnEtcd {
+		if c.flags[OwnEtcd], c.ownEtcdFlags, err = c.etcdFlags(OwnEtcd); err != nil {
+			return fmt.Errorf("preparing the second etcd: %w", err)
+		}
+	}
 	for name, flags := range map[string]func() ([]string, error){
 		APIServer:         func() ([]string, error) { return c.apiServerFlags(etcdClient) },
 		ControllerManager: c.controllerManagerFlags,
@@ -95,14 +103,17 @@ func (c *Cluster) prepareFlags() error {
 	return nil
 }
 
-// etcdFlags returns the flags of etcd, and those by which the API server reaches it. Its CA is its own: who has a
+// OwnEtcdFlags are the flags by which an API server reaches the second etcd, with a client certificate. There are none without such an etcd.
+func (c *Cluster) OwnEtcdFlags() []string { return c.ownEtcdFlags }
+
+// etcdFlags returns the flags of an etcd, and those by which an API server reaches it. Its CA is its own: who has a
 // certificate of the cluster must not read the store.
-func (c *Cluster) etcdFlags() (server, client []string, err error) {
-	ca, err := loadAuthority(c.pkiDir(), "etcd-ca")
+func (c *Cluster) etcdFlags(name string) (server, client []string, err error) {
+	ca, err := loadAuthority(c.pkiDir(), name+"-ca")
 	if err != nil {
 		return nil, nil, err
 	}
-	certFile, keyFile, err := ca.issueFiles(c.pkiDir(), "etcd", pkix.Name{CommonName: "etcd"})
+	certFile, keyFile, err := ca.issueFiles(c.pkiDir(), name, pkix.Name{CommonName: name})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +127,7 @@ func (c *Cluster) etcdFlags() (server, client []string, err error) {
 	}
 	clientURL, peerURL := loopbackURL(clientPort), loopbackURL(peerPort)
 	server = []string{
-		"--name=etcd", "--data-dir=" + c.etcdDir(),
+		"--name=etcd", "--data-dir=" + c.etcdDir(name),
 		"--listen-client-urls=" + clientURL, "--advertise-client-urls=" + clientURL,
 		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL, "--initial-cluster=etcd=" + peerURL,
 		"--trusted-ca-file=" + ca.certFile, "--cert-file=" + certFile, "--key-file=" + keyFile, "--client-cert-auth",

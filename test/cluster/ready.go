@@ -45,7 +45,7 @@ func waitFor(ctx context.Context, watched []*Process, client kubernetes.Interfac
 	var last error
 	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		for _, p := range watched {
-			if p.ended() && slices.Contains(AllComponents, p.Name) {
+			if p.ended() && (p.Name == OwnEtcd || slices.Contains(AllComponents, p.Name)) {
 				return false, p.describeEnd()
 			}
 		}

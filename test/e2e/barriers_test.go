@@ -19,6 +19,7 @@ import (
 // TestFrozenWatchOfPolicies: while the watch of policies reports nothing, although its connection is open, nothing is deleted that a change
 // forbids. With the watch deletions go on, by the policies as they are now.
 func TestFrozenWatchOfPolicies(t *testing.T) {
+	needsBuiltinStorage(t, "the proxy freezes watches of the cluster's API")
 	proxy, replica := behindProxy(t)
 	for resource, c := range map[string]struct {
 		forbid, allow func(g group, ns string)
@@ -61,6 +62,7 @@ func setTTL(t *testing.T, ns string, s v1alpha1.TTL) {
 // TestBarriers: they stand among the stored policies and say what they are, no request for policies shows them, and what is removed of them
 // comes back and costs nothing.
 func TestBarriers(t *testing.T) {
+	needsBuiltinStorage(t, "an etcd tells the progress of its watches without barriers")
 	const name = "barrier.internal.gc.winnow.dev"
 	ns := newNamespace(t)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -39,12 +40,13 @@ var leaseFlags = []string{"--leader-elect-lease-duration=20s", "--leader-elect-r
 const waitMost = 5 * time.Minute
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	testmain.Run(m, run)
 }
 
 func run(ctx context.Context, m *testing.M) (code int, err error) {
 	whole = ctx
-	if suite, err = cluster.Start(ctx, cluster.Options{}); err != nil {
+	if suite, err = cluster.Start(ctx, cluster.Options{OwnEtcd: *inEtcd}); err != nil {
 		return 1, err
 	}
 	defer func() {

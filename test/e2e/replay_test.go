@@ -17,6 +17,9 @@ import (
 
 const labelProtected = "gc.winnow.dev/protected"
 
+// replayed is why a test of a replayed policy needs the built-in storage.
+const replayed = "the proxy replays watches of the cluster's API"
+
 // TestReplayedWatches: a watch that reports older states once more changes nothing of what is deleted, and of what is kept.
 func TestReplayedWatches(t *testing.T) {
 	proxy, replica := behindProxy(t)
@@ -65,6 +68,7 @@ func suspended(s *v1alpha1.CleanupPolicyStatus) bool {
 }
 
 func testReplayedPolicy(t *testing.T, proxy *winnow.Proxy) {
+	needsBuiltinStorage(t, replayed)
 	ns := newNamespace(t)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	finish(t, createJob(t, ns, job("before", unmanaged)), time.Now())
@@ -81,6 +85,7 @@ func testReplayedPolicy(t *testing.T, proxy *winnow.Proxy) {
 }
 
 func testReplayedClusterPolicy(t *testing.T, proxy *winnow.Proxy) {
+	needsBuiltinStorage(t, replayed)
 	g := newGroup()
 	ns := g.namespace(t)
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("0s")})

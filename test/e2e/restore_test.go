@@ -36,7 +36,7 @@ type restorable struct {
 }
 
 func newRestorable(t *testing.T, flags ...string) *restorable {
-	c, err := cluster.Start(whole, cluster.Options{Components: []string{cluster.Etcd, cluster.APIServer}})
+	c, err := cluster.Start(whole, cluster.Options{Components: []string{cluster.Etcd, cluster.APIServer}, OwnEtcd: *inEtcd})
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Stop()) })
 	s, err := winnow.Start(whole, c, winnow.Options{
@@ -153,7 +153,7 @@ func (w *restorable) write() {
 func (w *restorable) restore(backup string) {
 	w.Helper()
 	before := w.version()
-	must(w.T, w.cluster.Restore(whole, backup))
+	must(w.T, w.cluster.Restore(whole, backup, cluster.Etcd))
 	if after := w.version(); after > before-400 {
 		w.Fatalf("the store went from %d to %d", before, after)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// stored reaches what policies are stored in, as nobody but Winnow may write it.
-func stored(t *testing.T, ns string) dynamic.ResourceInterface {
+// storedIn reaches what policies are stored in, as nobody but Winnow may write it.
+func storedIn(t *testing.T, ns string) dynamic.ResourceInterface {
 	t.Helper()
 	config, err := suite.UserConfig(winnow.User, "system:serviceaccounts", "system:serviceaccounts:"+winnow.Namespace)
 	must(t, err)
@@ -61,12 +61,10 @@ func TestUnreadablePolicy(t *testing.T) {
 		waitJobs(t, other, 0)
 	}
 	expectDeletions(t, ns)
-	object, err := stored(t, ns).Get(t.Context(), "newer", metav1.GetOptions{})
-	must(t, err)
-	if payload, _, _ := unstructured.NestedString(object.Object, "payload"); !strings.Contains(payload, "unlessSomethingNew") {
+	if payload, _ := stored(t, ns, "newer"); !strings.Contains(payload, "unlessSomethingNew") {
 		t.Errorf("what a newer version wrote was lost: %s", payload)
 	}
-	_, err = gc.CleanupPolicies(ns).Get(t.Context(), "newer", metav1.GetOptions{}) // Unlike kubectl, it waits until Winnow can be reached.
+	_, err := gc.CleanupPolicies(ns).Get(t.Context(), "newer", metav1.GetOptions{}) // Unlike kubectl, it waits until Winnow can be reached.
 	must(t, err)
 	if _, stderr, err := suite.Kubectl(t.Context(), "delete", "cleanuppolicy", "newer", "-n", ns); err != nil {
 		t.Errorf("it cannot be deleted: %v %s", err, stderr)
@@ -74,20 +72,33 @@ func TestUnreadablePolicy(t *testing.T) {
 	expectDeletions(t, ns, "jobs/job-0000 plain/default")
 }
 
+// stored returns the stored form of a policy, and what replaces it unless somebody else has written it meanwhile.
+func stored(t *testing.T, ns, name string) (payload string, replace func(payload string) error) {
+	t.Helper()
+	if *inEtcd {
+		return storedInEtcd(t, ns, name)
+	}
+	object, err := storedIn(t, ns).Get(t.Context(), name, metav1.GetOptions{})
+	must(t, err)
+	payload, _, err = unstructured.NestedString(object.Object, "payload")
+	must(t, err)
+	return payload, func(payload string) error {
+		must(t, unstructured.SetNestedField(object.Object, payload, "payload"))
+		_, err := storedIn(t, ns).Update(t.Context(), object, metav1.UpdateOptions{})
+		return err
+	}
+}
+
 // damage replaces a part of the stored form of a policy.
 func damage(t *testing.T, ns, name, old, replacement string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) string { // Status is written meanwhile.
-		object, err := stored(t, ns).Get(ctx, name, metav1.GetOptions{})
-		must(t, err)
-		payload, _, err := unstructured.NestedString(object.Object, "payload")
-		must(t, err)
+	eventually(t, func(context.Context) string { // Status is written meanwhile.
+		payload, replace := stored(t, ns, name)
 		changed := strings.Replace(payload, old, replacement, 1)
 		if changed == payload {
 			t.Fatalf("%q is no part of %s", old, payload)
 		}
-		must(t, unstructured.SetNestedField(object.Object, changed, "payload"))
-		if _, err := stored(t, ns).Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+		if err := replace(changed); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -108,6 +119,7 @@ func TestPolicyChangedPastTheAPI(t *testing.T) {
 
 // TestMisplacedPolicy: a stored policy that says that it belongs to another namespace deletes nothing there.
 func TestMisplacedPolicy(t *testing.T) {
+	needsBuiltinStorage(t, "who may write to an etcd may do everything, and an etcd has no namespaces")
 	ns, victim := newNamespace(t), newNamespace(t)
 	finishedJobs(t, victim, 1)
 	createPolicy(t, victim, "keep", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("never")})

@@ -58,7 +58,7 @@ func (r *Replica) StartOnly(ctx context.Context) error {
 		"--secure-port=" + strconv.Itoa(r.Port),
 		"--manage-storage=false", // install has applied it
 		"--shutdown-delay-duration=0s",
-	}, slices.Concat(s.registrationFlags(), s.options.Flags, r.flags)...)
+	}, slices.Concat(s.registrationFlags(), s.cluster.OwnEtcdFlags(), s.options.Flags, r.flags)...)
 	var err error
 	r.Process, err = s.cluster.Run(ctx, r.Name, s.options.Binary, args, nil)
 	return err
