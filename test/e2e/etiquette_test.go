@@ -66,7 +66,7 @@ func smallServer(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start(whole, cluster.Options{
 		Components: []string{cluster.Etcd, cluster.APIServer}, OwnEtcd: *inEtcd,
-		Flags:      map[string][]string{cluster.APIServer: {"--max-requests-inflight=8", "--max-mutating-requests-inflight=4"}},
+		Flags: map[string][]string{cluster.APIServer: {"--max-requests-inflight=8", "--max-mutating-requests-inflight=4"}},
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Stop()) })

@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apiserver"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
 	"github.com/winnow-dev/winnow/pkg/generated/openapi"
+	"github.com/winnow-dev/winnow/pkg/storage/etcd"
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
@@ -126,6 +127,9 @@ func (o *Options) applyServing(generic *genericapiserver.RecommendedConfig) erro
 	}
 	if err := o.Recommended.ApplyTo(generic); err != nil {
 		return err
+	}
+	if o.Recommended.Etcd != nil { // see applyStorage
+		generic.RESTOptionsGetter = etcd.Follow(generic.RESTOptionsGetter)
 	}
 	generic.AddReadyzChecks(requestHeaderCALoaded(generic.Authentication.RequestHeaderConfig))
 	return nil

@@ -109,7 +109,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.Recommended.Features.AddFlags(fss.FlagSet("features"))
 	o.ServerRun.AddUniversalFlags(fss.FlagSet("server"))
 	addFlags(fss.FlagSet("etcd (instead of the cluster's own API)"), o.Recommended.Etcd.AddFlags,
-		"storage-media-type", "storage-backend", "etcd-servers-overrides", "enable-garbage-collector", "default-watch-cache-size")
+		"storage-media-type", "storage-backend", "etcd-servers-overrides", "enable-garbage-collector", "default-watch-cache-size",
+		"watch-cache", "watch-cache-sizes")
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	return fss
 }

@@ -89,10 +89,13 @@ type Config struct {
 // replica writes the records of what it deleted.
 type Controller struct {
 	loop
-	config   Config
-	cluster  kubernetes.Interface
-	dated    metadata.Interface // whose answers have a Date; see package serverdate
-	replica  replica
+	config  Config
+	cluster kubernetes.Interface
+	dated   metadata.Interface // whose answers have a Date; see package serverdate
+	replica replica
+	// policyStore is that of the reader.
+	policyStore func(context.Context) (version string, err error)
+
 	kinds    *discovery.Follower
 	observer *observe.Observer
 	status   *status.Writer
@@ -156,6 +159,7 @@ func New(c Config) (*Controller, error) {
 		Tracker: t, Policies: policies.GcV1alpha1(), Stored: objects, Client: observed, Metadata: dating, Clock: now,
 		WentBack: out.wentBack, FirstLists: c.FirstLists,
 	})
+	out.policyStore = reader.policyStore
 	out.rights = rights.New(cluster, now)
 	out.newRecords(objects, dating)
 	out.newCopies(objects, dating)

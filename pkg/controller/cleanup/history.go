@@ -5,6 +5,7 @@ package cleanup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,7 +93,28 @@ func (c *Controller) lookOnce(ctx context.Context, seen *history) error {
 	if err != nil {
 		return err
 	}
-	return seen.follow(freshness.Namespaces, version)
+	if err := seen.follow(freshness.Namespaces, version); err != nil || c.policyStore == nil {
+		return err
+	}
+	return c.lookAtPolicyStore(ctx, seen)
+}
+
+// lookAtPolicyStore looks at the store of policies if it is not that of the cluster. A standby reads it for no other reason.
+func (c *Controller) lookAtPolicyStore(ctx context.Context, seen *history) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	collections := []freshness.Collection{freshness.Policies, freshness.ClusterPolicies} // They have the versions of one store.
+	for _, collection := range collections {
+		seen.begin(collection)
+	}
+	version, err := c.policyStore(ctx)
+	if err != nil {
+		return err
+	}
+	for _, collection := range collections {
+		err = errors.Join(err, seen.follow(collection, version))
+	}
+	return err
 }
 
 // compareClocks compares the clock of the API server with the clock here, and returns the resource version of a consistent read. dated is

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // TestHistory: a consistent read that is older than one before it, or than what memory had when it began, shows that the store has gone
@@ -180,6 +181,7 @@ func TestDoubtClocks(t *testing.T) {
 // because its watch has reported more than what is stored.
 func TestLook(t *testing.T) {
 	w := newWorld(t)
+	w.policyStore = nil
 	seen := newHistory(w.tracker.Newest, func(err error) { t.Error(err) })
 	look := func() error { return w.lookOnce(t.Context(), &seen) }
 	w.do(func() { w.generation = 2 })
@@ -208,6 +210,29 @@ func TestLook(t *testing.T) {
 	w.on("GET "+namespacesPath, func() int { return http.StatusInternalServerError })
 	if err := look(); err == nil || len(told) != 2 {
 		t.Errorf("without an answer: %v, %q", err, told)
+	}
+}
+
+// TestLookAtTheStoreOfPolicies: if policies are not in the store of the cluster, every replica also sees that their store has gone back.
+func TestLookAtTheStoreOfPolicies(t *testing.T) {
+	for name, observe := range map[string]func(*tracker.Tracker){
+		"the watch of policies":         func(tr *tracker.Tracker) { tr.ObservePolicies("111") },
+		"the watch of cluster policies": func(tr *tracker.Tracker) { tr.ObserveClusterPolicies("111") },
+	} {
+		w := newWorld(t)
+		var told []string
+		seen := newHistory(w.tracker.Newest, func(err error) { told = append(told, err.Error()) })
+		if err := w.lookOnce(t.Context(), &seen); err != nil || len(told) > 0 {
+			t.Errorf("%s: %v, %q", name, err, told)
+		}
+		observe(w.tracker)
+		if err := w.lookOnce(t.Context(), &seen); err == nil || len(told) != 1 || !strings.Contains(told[0], "policies is at resourceVersion 1, after 111") {
+			t.Errorf("%s has reported more than is stored: %v, %q", name, err, told)
+		}
+		w.policyStore = nil // It is the cluster's.
+		if err := w.lookOnce(t.Context(), &seen); err != nil || len(told) != 1 {
+			t.Errorf("%s, of the store of the cluster: %v, %q", name, err, told)
+		}
 	}
 }
 

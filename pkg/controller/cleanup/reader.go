@@ -39,6 +39,9 @@ type reader struct {
 	// confirmLifecycles fails if memory has other ResourceLifecycles than these.
 	confirmLifecycles func(map[types.NamespacedName]freshness.Revision) error
 
+	// policyStore reads the resourceVersion of the store of policies; nil if this is the store of the cluster.
+	policyStore func(context.Context) (version string, err error)
+
 	cluster  kubernetes.Interface
 	instance string
 	election componentbaseconfig.LeaderElectionConfiguration
@@ -72,6 +75,13 @@ func newReader(
 	}
 	r.policies = contents(own, ours(policies), specRevision)
 	r.clusterPolicies = contents(own, ours(clusterPolicies), specRevision)
+	r.policyStore = func(ctx context.Context) (string, error) {
+		l, err := own.Resource(ours(policies)).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return "", wrap("the store of policies", err)
+		}
+		return l.ResourceVersion, nil
+	}
 	return r, nil
 }
 

@@ -235,7 +235,7 @@ func newWorld(t *testing.T) *world {
 			clock: s.time, tracker: tr, reader: r, deleter: deleter.New(cluster, "winnow/test", s.time, asker),
 			limit: deleter.NewLimit(1), relist: func() {}, gone: writer.Gone, record: func(*deletion.Order, time.Time, bool) {},
 		},
-		config: Config{LeaderElection: election}, cluster: cluster, dated: dated, replica: tr, status: writer,
+		config: Config{LeaderElection: election}, cluster: cluster, dated: dated, replica: tr, policyStore: r.policyStore, status: writer,
 	}}
 }
 

@@ -11,105 +11,46 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/apiserver/pkg/authentication/user"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
 	storagefeature "k8s.io/apiserver/pkg/storage/feature"
+
+	"github.com/winnow-dev/winnow/pkg/storage/cached"
 )
 
-// cached answers lists and watches from the watch cache of k8s.io/apiserver, which has one watch of the host resource for all clients.
-//
-// The server's own requests, and lists that a write depends on, go to the cluster itself: what Winnow decides by is never read from a
-// cache.
-type cached struct {
-	*cacher.CacheDelegator
+// cachedStore is a store with a watch cache. The server's own watches go to the cluster itself.
+type cachedStore struct {
+	cached.Storage
 	direct *store
 }
 
-var _ storage.Interface = cached{}
+var _ storage.Interface = cachedStore{}
 
 // newCached starts a watch cache over a store. The config needs everything except the storage.
-func newCached(s *store, config cacher.Config) (cached, func(), error) {
+func newCached(s *store, config cacher.Config) (cachedStore, func(), error) {
 	config.Storage, config.Versioner = source{s}, s.versioner
-	watchCache, err := cacher.NewCacherFromConfig(config)
-	if err != nil {
-		return cached{}, nil, err
-	}
-	delegator := cacher.NewCacheDelegator(watchCache, s)
-	return cached{delegator, s}, func() {
-		delegator.Stop()
-		watchCache.Stop()
-	}, nil
+	over, stop, err := cached.New(s, &s.timeline, config)
+	return cachedStore{over, s}, stop, err
 }
 
-// GetList implements storage.Interface.
-func (c cached) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	if isOwn(ctx) || isWrite(ctx) || c.direct.timeline.hasPast() {
-		return c.direct.GetList(ctx, key, opts, list)
-	}
-	return c.CacheDelegator.GetList(ctx, key, opts, list)
-}
-
-// Get implements storage.Interface.
-func (c cached) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
-	if c.direct.timeline.hasPast() {
-		return c.direct.Get(ctx, key, opts, out)
-	}
-	return c.CacheDelegator.Get(ctx, key, opts, out)
-}
-
-// Watch implements storage.Interface. The watch cache would wait in silence for a resourceVersion that is still to come, which it may never
-// do after a restore: then the client is told to list anew.
-func (c cached) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	switch {
-	case isOwn(ctx):
+// Watch implements storage.Interface.
+func (c cachedStore) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if cached.IsOwn(ctx) {
 		return c.direct.Watch(ctx, key, opts)
-	case c.direct.timeline.hasPast():
-		return nil, errWentBack
 	}
-	revision, err := c.direct.versioner.ParseResourceVersion(opts.ResourceVersion)
-	if err == nil && revision > c.direct.timeline.now() && (opts.SendInitialEvents == nil || !*opts.SendInitialEvents) {
-		current, err := source{c.direct}.GetCurrentResourceVersion(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if revision > current {
-			return nil, errExpired
-		}
-	}
-	return c.CacheDelegator.Watch(ctx, key, opts)
+	return c.Storage.Watch(ctx, key, opts)
 }
 
 // ReadinessCheck implements storage.Interface: the watch cache is filled, and the cluster answers.
-func (c cached) ReadinessCheck() error {
-	return errors.Join(c.CacheDelegator.ReadinessCheck(), c.direct.ReadinessCheck())
+func (c cachedStore) ReadinessCheck() error {
+	return errors.Join(c.Storage.ReadinessCheck(), c.direct.ReadinessCheck())
 }
 
 // Stats implements storage.Interface. Without a size, Priority and Fairness would take each object for one of 1.5 MB.
-func (c cached) Stats(ctx context.Context) (storage.Stats, error) {
+func (c cachedStore) Stats(ctx context.Context) (storage.Stats, error) {
 	stats, err := c.direct.Stats(ctx)
 	stats.EstimatedAverageObjectSizeBytes = c.direct.payloadBytes.Load()
 	return stats, err
-}
-
-// isOwn reports whether a request comes from this server itself.
-func isOwn(ctx context.Context) bool {
-	requester, ok := genericapirequest.UserFrom(ctx)
-	return ok && requester.GetName() == user.APIServerUser
-}
-
-// isWrite reports whether a request changes something.
-func isWrite(ctx context.Context) bool {
-	info, ok := genericapirequest.RequestInfoFrom(ctx)
-	if !ok || info == nil {
-		return false
-	}
-	switch info.Verb {
-	case "create", "update", "patch", "delete", "deletecollection":
-		return true
-	}
-	return false
 }
 
 // source is a store as the watch cache sees it.
@@ -119,23 +60,23 @@ type source struct{ *store }
 // of other resources. So with the barrier's, the watch cache knows that it has everything that was written before this call. If the barrier
 // cannot be written, the watch cache waits in vain, and then lists the cluster.
 func (s source) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
-	before := s.timeline.now()
+	before := s.timeline.Now()
 	var revision uint64
 	version, err := s.progress.write(ctx)
 	if err != nil {
 		revision, err = s.store.GetCurrentResourceVersion(ctx)
 	} else if revision, err = s.versioner.ParseResourceVersion(version); err == nil {
-		err = s.timeline.read(before, revision)
+		err = s.timeline.Read(before, revision)
 	}
-	if err == nil && s.timeline.hasPast() {
-		err = errWentBack
+	if err == nil && s.timeline.HasPast() {
+		err = cached.ErrWentBack
 	}
 	return revision, err
 }
 
 // GetList implements storage.Interface.
 func (s source) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	s.timeline.anew()
+	s.timeline.Anew()
 	return s.store.GetList(ctx, key, opts, list)
 }
 
@@ -150,9 +91,9 @@ func (s source) RequestWatchProgress(ctx context.Context) error {
 func (s source) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	switch {
 	case opts.SendInitialEvents != nil && *opts.SendInitialEvents:
-		s.timeline.anew()
-	case s.timeline.hasPast():
-		return nil, errExpired // Nothing of what the watch cache has may be taken up.
+		s.timeline.Anew()
+	case s.timeline.HasPast():
+		return nil, cached.ErrExpired // Nothing of what the watch cache has may be taken up.
 	}
 	w, err := s.watch(ctx, key, opts, true)
 	if err == nil || apierrors.IsResourceExpired(err) || storage.IsTooLargeResourceVersion(err) {

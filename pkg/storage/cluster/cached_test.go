@@ -27,7 +27,7 @@ import (
 )
 
 // newTestCached returns Pods through the decorator, with a watch cache that is filled.
-func newTestCached(t *testing.T, host *Host) cached {
+func newTestCached(t *testing.T, host *Host) cachedStore {
 	t.Helper()
 	getter := host.RESTOptionsGetter(podCodec(), examplev1.SchemeGroupVersion, func(object runtime.Object, _ error) {
 		object.(*example.Pod).Spec.NodeName = "unreadable"
@@ -47,7 +47,7 @@ func newTestCached(t *testing.T, host *Host) cached {
 	}
 	t.Cleanup(destroy)
 	eventually(t, "the watch cache is filled", func(context.Context) error { return s.ReadinessCheck() })
-	return s.(cached)
+	return s.(cachedStore)
 }
 
 func podAttributes(object runtime.Object) (labels.Set, fields.Set, error) {
@@ -275,7 +275,7 @@ func TestRestore(t *testing.T) {
 			fake.put("a", payloadOf(t, "a", "m"))
 			fake.put("b", payloadOf(t, "b", "n"))
 			expectListed(t, s, "", "a on m, b on n")
-			newest := fmt.Sprint(s.direct.timeline.now())
+			newest := fmt.Sprint(s.direct.timeline.Now())
 			client, mine := mustWatch(t.Context(), t, s, newest), mustWatch(own(t.Context()), t, s, newest)
 
 			restore(endWatches)
@@ -355,7 +355,7 @@ func TestClusterIsAway(t *testing.T) {
 	fake := newFakeHost(t)
 	fake.put("a", payloadOf(t, "a", "n"))
 	s := newTestCached(t, fake.host(t))
-	w := mustWatch(t.Context(), t, s, fmt.Sprint(s.direct.timeline.now()))
+	w := mustWatch(t.Context(), t, s, fmt.Sprint(s.direct.timeline.Now()))
 	expectEvent(t, w, watch.Modified, fake.put("a", payloadOf(t, "a", "n"))) // A watch that brought nothing is not taken up again.
 	fake.fail(true)
 	expectListed(t, s, "0", "a on n")
@@ -377,7 +377,7 @@ func TestUnreadableInTheCache(t *testing.T) {
 	s := newTestCached(t, fake.host(t))
 	fake.put("b", payloadOf(t, "b", "n"))
 	expectListed(t, s, "", "a on unreadable, b on n")
-	w := mustWatch(t.Context(), t, s, fmt.Sprint(s.direct.timeline.now()))
+	w := mustWatch(t.Context(), t, s, fmt.Sprint(s.direct.timeline.Now()))
 	expectEvent(t, w, watch.Modified, fake.put("b", "garbage"))
 	expectEvent(t, w, watch.Modified, fake.put("b", payloadOf(t, "b", "m")))
 	expectListed(t, s, "0", "a on unreadable, b on m")

@@ -22,7 +22,6 @@ import (
 const (
 	listExpired     = "The resourceVersion for the provided list is too old."
 	watchExpired    = "The resourceVersion for the provided watch is too old."
-	watchAhead      = "The provided resourceVersion is later than the newest of the cluster, which may have been restored from a backup."
 	continueExpired = "The provided continue parameter is too old to display a consistent list result. " +
 		"You can start a new list without the continue parameter, or use the continue token in this " +
 		"response to retrieve the remainder of the results. Continuing with the provided token results " +

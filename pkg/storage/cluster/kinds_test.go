@@ -175,7 +175,7 @@ func (k servedKind) write(t *testing.T, name string, payload func(string) string
 	t.Helper()
 	s, ok := k.registry.Storage.Storage.(*store)
 	if !ok {
-		s = k.registry.Storage.Storage.(cached).direct
+		s = k.registry.Storage.Storage.(cachedStore).direct
 	}
 	at := location{namespace: k.namespace, name: name}
 	stored, err := s.table.get(t.Context(), at, "")

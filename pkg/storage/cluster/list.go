@@ -54,7 +54,7 @@ type pageResult struct {
 // fill appends matching objects to items until there are enough or no more.
 func (s *store) fill(ctx context.Context, at target, query listQuery, opts storage.ListOptions, items reflect.Value) (pageResult, error) {
 	var page pageResult
-	before := s.timeline.now()
+	before := s.timeline.Now()
 	for first := true; ; first = false {
 		list, err := s.table.list(ctx, query)
 		if err != nil {
@@ -91,7 +91,7 @@ func (s *store) revisionOf(list *storedList, query listQuery, before uint64) (ui
 		return 0, storage.NewInternalError(err)
 	}
 	if query.consistent() {
-		err = s.timeline.read(before, revision)
+		err = s.timeline.Read(before, revision)
 	}
 	return revision, err
 }

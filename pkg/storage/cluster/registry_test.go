@@ -163,7 +163,7 @@ func TestRegistryDeletesUndecodable(t *testing.T) {
 
 func TestScopeComesFromTheKeys(t *testing.T) {
 	for served, namespaced := range map[schema.GroupResource]bool{pods: true, clusterPods: false} {
-		if s := newRegistry(t, served, namespaced).Storage.Storage.(cached).direct; s.namespaced != namespaced {
+		if s := newRegistry(t, served, namespaced).Storage.Storage.(cachedStore).direct; s.namespaced != namespaced {
 			t.Errorf("%s: want namespaced %v", served, namespaced)
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/winnow-dev/winnow/pkg/storage/cached"
 )
 
 // readinessTimeout bounds the request of ReadinessCheck, which has no context.
@@ -33,7 +35,7 @@ type store struct {
 	namespaced     bool
 	newFunc        func() runtime.Object
 	lastWrites     lastWrites
-	timeline       timeline
+	timeline       cached.Timeline
 	progress       progress
 	// payloadBytes is about how long a payload is. No two updates are in step, because nothing depends on the exact value.
 	payloadBytes atomic.Int64
@@ -182,7 +184,7 @@ func (s *store) Stats(ctx context.Context) (storage.Stats, error) {
 
 // GetCurrentResourceVersion implements storage.Interface.
 func (s *store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
-	before := s.timeline.now()
+	before := s.timeline.Now()
 	list, err := s.table.list(ctx, listQuery{limit: 1})
 	if err != nil {
 		return 0, s.translate(ctx, err, target{})
@@ -191,7 +193,7 @@ func (s *store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, storage.NewInternalError(err)
 	}
-	return revision, s.timeline.read(before, revision)
+	return revision, s.timeline.Read(before, revision)
 }
 
 // ReadinessCheck implements storage.Interface: the host resource exists and may be read.

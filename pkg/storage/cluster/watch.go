@@ -18,6 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
 	"k8s.io/klog/v2"
+
+	"github.com/winnow-dev/winnow/pkg/storage/cached"
 )
 
 // resultBuffer is how many events wait for a slow client before reading from the host pauses.
@@ -40,17 +42,14 @@ type watcher struct {
 	last   uint64       // resourceVersion of the last event of the stream, or of where it starts
 	result chan watch.Event
 	cancel context.CancelFunc
-	// expire ends the stream with errExpired, and so the watch.
+	// expire ends the stream with cached.ErrExpired, and so the watch.
 	expire func()
 }
-
-// errExpired means that the cluster has gone back in time.
-var errExpired = apierrors.NewResourceExpired(watchAhead)
 
 // Watch implements storage.Interface. When it returns, the current resourceVersion is known and the stream of the host is open, so that the
 // client misses no later event.
 func (s *store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	return s.watch(ctx, key, opts, isOwn(ctx))
+	return s.watch(ctx, key, opts, cached.IsOwn(ctx))
 }
 
 // watch is like Watch. With barriers, a write of the Barrier is a bookmark.
@@ -73,10 +72,10 @@ func (s *store) watch(ctx context.Context, key string, opts storage.ListOptions,
 	w.barriers = w.bookmarks && barriers
 	watchCtx, cancel := context.WithCancel(ctx)
 	streamCtx, end := context.WithCancelCause(watchCtx)
-	w.cancel, w.expire = cancel, func() { end(errExpired) }
-	s.timeline.join(w)
+	w.cancel, w.expire = cancel, func() { end(cached.ErrExpired) }
+	s.timeline.Join(w)
 	if err := w.open(watchCtx, streamCtx, revision, opts); err != nil && !errors.Is(err, context.Canceled) {
-		s.timeline.leave(w)
+		s.timeline.Leave(w)
 		cancel()
 		return nil, err
 	}
@@ -84,6 +83,9 @@ func (s *store) watch(ctx context.Context, key string, opts storage.ListOptions,
 	go w.run(watchCtx, streamCtx)
 	return w, nil
 }
+
+// Expire implements cached.Watch.
+func (w *watcher) Expire() { w.expire() }
 
 // Stop implements watch.Interface.
 func (w *watcher) Stop() { w.cancel() }
@@ -127,7 +129,7 @@ func (w *watcher) open(ctx, streamCtx context.Context, revision uint64, opts sto
 	})
 	w.stream = stream
 	if hasExpired(streamCtx) {
-		return errExpired
+		return cached.ErrExpired
 	}
 	return w.store.translate(ctx, err, w.at)
 }
@@ -144,7 +146,7 @@ func (s *store) hostSelects(predicate storage.SelectionPredicate) bool {
 // the client's resourceVersion: from later on, the host would report nothing, after a restore for ever.
 func (w *watcher) seed(ctx context.Context, revision uint64, wantsInitial, selective bool) (uint64, error) {
 	query, objects := w.seedQuery(revision, wantsInitial, selective)
-	before := w.store.timeline.now()
+	before := w.store.timeline.Now()
 	list, err := w.store.table.list(ctx, query.paged())
 	if err != nil {
 		return 0, w.store.translate(ctx, err, w.at)
@@ -154,7 +156,7 @@ func (w *watcher) seed(ctx context.Context, revision uint64, wantsInitial, selec
 	case revision > current && wantsInitial:
 		return 0, storage.NewTooLargeResourceVersionError(revision, current, 1)
 	case revision > current:
-		return 0, errExpired
+		return 0, cached.ErrExpired
 	case err != nil:
 		return 0, err
 	}
@@ -217,7 +219,7 @@ func (w *watcher) take(list *storedList, wantsInitial, selective bool) error {
 func (w *watcher) run(ctx, streamCtx context.Context) {
 	defer close(w.result)
 	defer w.cancel()
-	defer w.store.timeline.leave(w)
+	defer w.store.timeline.Leave(w)
 	for _, event := range w.initial {
 		if !w.send(ctx, event) {
 			break
@@ -232,7 +234,7 @@ func (w *watcher) run(ctx, streamCtx context.Context) {
 	for ctx.Err() == nil {
 		received, err := w.stream.next()
 		if err != nil && hasExpired(streamCtx) {
-			w.send(ctx, errorEvent(errExpired))
+			w.send(ctx, errorEvent(cached.ErrExpired))
 			return
 		}
 		if err != nil {
@@ -296,7 +298,7 @@ func (w *watcher) progress(stored *storedObject, barrier bool) (*watch.Event, er
 
 // hasExpired reports whether a stream was ended because the cluster has gone back in time.
 func hasExpired(streamCtx context.Context) bool {
-	return errors.Is(context.Cause(streamCtx), errExpired)
+	return errors.Is(context.Cause(streamCtx), cached.ErrExpired)
 }
 
 // advance reports whether an event is newer than all before it, and takes its resourceVersion. The cluster reports changes in their order:
@@ -312,7 +314,7 @@ func (w *watcher) advance(ctx context.Context, kind watch.EventType, stored *sto
 		return false, nil
 	}
 	w.last = revision
-	w.store.timeline.saw(w, revision)
+	w.store.timeline.Saw(w, revision)
 	return true, nil
 }
 
