@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/winnow-dev/winnow/test/cluster"
 )
 
 var inEtcd = flag.Bool("etcd", false, "run the suite with policies in an etcd of Winnow's own (--etcd-servers)")
@@ -19,12 +21,12 @@ var inEtcd = flag.Bool("etcd", false, "run the suite with policies in an etcd of
 func needsBuiltinStorage(t *testing.T, why string) {
 	t.Helper()
 	if *inEtcd {
-		t.Skip("policies are in an etcd: ", why)
+		t.Skipf("policies are in an etcd, and %s", why)
 	}
 }
 
-// etcdClient reaches the etcd of Winnow as Winnow does.
-func etcdClient(t *testing.T) *clientv3.Client {
+// etcdClient reaches the etcd of Winnow in a cluster as Winnow does.
+func etcdClient(t *testing.T, c *cluster.Cluster) *clientv3.Client {
 	t.Helper()
 	var tls transport.TLSInfo
 	flags := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
@@ -32,7 +34,7 @@ func etcdClient(t *testing.T) *clientv3.Client {
 	flags.StringVar(&tls.TrustedCAFile, "etcd-cafile", "", "")
 	flags.StringVar(&tls.CertFile, "etcd-certfile", "", "")
 	flags.StringVar(&tls.KeyFile, "etcd-keyfile", "", "")
-	must(t, flags.Parse(suite.OwnEtcdFlags()))
+	must(t, flags.Parse(c.OwnEtcdFlags()))
 	config, err := tls.ClientConfig()
 	must(t, err)
 	client, err := clientv3.New(clientv3.Config{Endpoints: *servers, TLS: config})
@@ -44,7 +46,10 @@ func etcdClient(t *testing.T) *clientv3.Client {
 // storedInEtcd is stored if policies are in an etcd.
 func storedInEtcd(t *testing.T, ns, name string) (payload string, replace func(payload string) error) {
 	t.Helper()
-	client, key := etcdClient(t), "/registry/winnow/gc.winnow.dev/cleanuppolicies/"+ns+"/"+name
+	client, key := etcdClient(t, suite), "/registry/winnow/gc.winnow.dev/cleanuppolicies/"+ns+"/"+name
+	if ns == "" {
+		key = "/registry/winnow/gc.winnow.dev/clustercleanuppolicies/" + name
+	}
 	found, err := client.Get(t.Context(), key)
 	must(t, err)
 	if len(found.Kvs) == 0 {

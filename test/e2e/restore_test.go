@@ -29,6 +29,7 @@ import (
 type restorable struct {
 	*testing.T
 	cluster *cluster.Cluster
+	etcds   []string // those that go back
 	server  *winnow.Server
 	kube    kubernetes.Interface
 	gc      gcclient.GcV1alpha1Interface
@@ -45,7 +46,10 @@ func newRestorable(t *testing.T, flags ...string) *restorable {
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
-	w := &restorable{T: t, cluster: c, server: s, want: map[string][]string{}}
+	w := &restorable{T: t, cluster: c, etcds: []string{cluster.Etcd}, server: s, want: map[string][]string{}}
+	if *inEtcd {
+		w.etcds = append(w.etcds, cluster.OwnEtcd)
+	}
 	w.kube, err = kubernetes.NewForConfig(c.RESTConfig())
 	must(t, err)
 	w.gc, err = patientClient(c.RESTConfig())
@@ -63,10 +67,16 @@ func (w *restorable) namespace(name string, labels map[string]string, n int, spe
 	_, err = w.gc.CleanupPolicies(name).
 		Create(ctx, &v1alpha1.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: spec}, metav1.CreateOptions{})
 	must(w.T, err)
-	created, err := jobs.Create(ctx, w.kube, name, n)
+	w.finishJobs(name, n)
+}
+
+// finishJobs creates n Jobs that are finished now.
+func (w *restorable) finishJobs(ns string, n int) {
+	w.Helper()
+	created, err := jobs.Create(w.Context(), w.kube, ns, n)
 	must(w.T, err)
 	at := time.Now()
-	must(w.T, jobs.Finish(ctx, w.kube, created, func(int) time.Time { return at }))
+	must(w.T, jobs.Finish(w.Context(), w.kube, created, func(int) time.Time { return at }))
 }
 
 // change patches the spec of the policy of a namespace.
@@ -122,15 +132,18 @@ func (w *restorable) afterwards(ns string) {
 	w.Helper()
 	w.namespace(ns, nil, 1, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	w.expectGone(ns, 1)
-	again, err := jobs.Create(w.Context(), w.kube, ns, 1)
-	must(w.T, err)
-	must(w.T, jobs.Finish(w.Context(), w.kube, again, func(int) time.Time { return time.Now() }))
+	w.finishJobs(ns, 1)
 	w.expectGone(ns, 1)
 }
 
-// version returns the resourceVersion of the store.
-func (w *restorable) version() int {
+// version returns the resourceVersion of an etcd.
+func (w *restorable) version(etcd string) int {
 	w.Helper()
+	if etcd == cluster.OwnEtcd { // Winnow must notice by itself, so it is not asked.
+		found, err := etcdClient(w.T, w.cluster).Get(w.Context(), "/")
+		must(w.T, err)
+		return int(found.Header.Revision)
+	}
 	l, err := w.kube.CoreV1().Namespaces().List(w.Context(), metav1.ListOptions{Limit: 1})
 	must(w.T, err)
 	n, err := strconv.Atoi(l.ResourceVersion)
@@ -138,9 +151,17 @@ func (w *restorable) version() int {
 	return n
 }
 
-// write has the store go ahead, by so much that it is not there again before the test ends once it has gone back.
+// write has each store go ahead, by so much that it is not there again before the test ends once it has gone back.
 func (w *restorable) write() {
 	w.Helper()
+	if *inEtcd {
+		own := etcdClient(w.T, w.cluster)
+		each(600, func(int) {
+			if _, err := own.Put(w.Context(), "/written", ""); err != nil {
+				w.Error(err)
+			}
+		})
+	}
 	each(600, func(int) {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"}}
 		if _, err := w.kube.CoreV1().ConfigMaps("default").Create(w.Context(), m, metav1.CreateOptions{}); err != nil {
@@ -149,13 +170,18 @@ func (w *restorable) write() {
 	})
 }
 
-// restore has the store go back.
+// restore has the etcds go back.
 func (w *restorable) restore(backup string) {
 	w.Helper()
-	before := w.version()
-	must(w.T, w.cluster.Restore(whole, backup, cluster.Etcd))
-	if after := w.version(); after > before-400 {
-		w.Fatalf("the store went from %d to %d", before, after)
+	before := map[string]int{}
+	for _, etcd := range w.etcds {
+		before[etcd] = w.version(etcd)
+	}
+	must(w.T, w.cluster.Restore(whole, backup, w.etcds...))
+	for _, etcd := range w.etcds {
+		if after := w.version(etcd); after > before[etcd]-400 {
+			w.Fatalf("%s went from %d to %d", etcd, before[etcd], after)
+		}
 	}
 }
 
@@ -165,26 +191,38 @@ var keeping = []string{"strict", "suspended", "protected"}
 // relax has the Jobs of these namespaces deleted.
 func (w *restorable) relax() {
 	w.Helper()
-	w.change("strict", `{"ttlAfterFinished":"0s"}`)
-	w.change("suspended", `{"suspend":false}`)
+	w.relaxPolicies()
 	_, err := w.kube.CoreV1().Namespaces().Patch(w.Context(), "protected", types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"`+labelProtected+`":null}}}`), metav1.PatchOptions{})
 	must(w.T, err)
-	for _, ns := range keeping {
-		w.expectGone(ns, 2)
-	}
+	w.expectGone("protected", 2)
 }
 
-// waitKeeping waits until the policies of these namespaces keep two Jobs each, as on every replica candidates say.
+// relaxPolicies has the Jobs deleted that policies keep.
+func (w *restorable) relaxPolicies() {
+	w.Helper()
+	w.change("strict", `{"ttlAfterFinished":"0s"}`)
+	w.change("suspended", `{"suspend":false}`)
+	w.expectGone("strict", 2)
+	w.expectGone("suspended", 2)
+}
+
+// waitKeeping waits until two Jobs are kept in each of these namespaces.
 func (w *restorable) waitKeeping() {
+	w.Helper()
+	w.waitPoliciesKeep()
+	w.waitStatus("protected", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return len(s.Conditions) > 0 && strings.Contains(fmt.Sprint(s.Conditions), "NamespaceProtected")
+	})
+}
+
+// waitPoliciesKeep waits until policies keep two Jobs each, as on every replica candidates say.
+func (w *restorable) waitPoliciesKeep() {
 	w.Helper()
 	w.waitStatus("strict", func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return s.ObservedGeneration == 1 && s.Candidates == 2 && s.Due == 0
 	})
 	w.waitStatus("suspended", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.ObservedGeneration == 1 && s.Held == 2 })
-	w.waitStatus("protected", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return len(s.Conditions) > 0 && strings.Contains(fmt.Sprint(s.Conditions), "NamespaceProtected")
-	})
 	for _, r := range w.server.Replicas {
 		for ns, state := range map[string]string{"strict": `"reason":"Never"`, "suspended": `"reason":"Suspended"`} {
 			eventually(w.T, func(ctx context.Context) string {
@@ -211,29 +249,49 @@ func (w *restorable) waitTold(ns, kind, name string) {
 	})
 }
 
+// backup makes a backup with policies that keep two Jobs each, and a policy in the namespace "tightened" by which ten Jobs become due at a
+// time. No change may make more than five due.
+func (w *restorable) backup() (backup string, due time.Time) {
+	w.Helper()
+	_, err := w.gc.ClusterCleanupPolicies().Create(w.Context(), &v1alpha1.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "limits"},
+		Spec: v1alpha1.ClusterCleanupPolicySpec{
+			Mode: v1alpha1.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{}, Guardrails: holdAbove(5),
+		},
+	}, metav1.CreateOptions{})
+	must(w.T, err)
+	const dueAfter = time.Minute // It must be longer than what is done until the policy keeps these Jobs.
+	w.namespace("strict", nil, 2, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("never")})
+	w.namespace("suspended", nil, 2, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s"), Suspend: true})
+	w.waitPoliciesKeep()
+	w.namespace("tightened", nil, 10, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl(v1alpha1.TTL(dueAfter.String()))})
+	due = time.Now().Add(dueAfter)
+	w.waitStatus("tightened", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 10 })
+	backup = filepath.Join(w.TempDir(), "backup")
+	must(w.T, w.cluster.Backup(whole, backup))
+	return backup, due
+}
+
+// expectNoticed fails unless each replica has noticed that a store went back.
+func (w *restorable) expectNoticed() {
+	w.Helper()
+	for _, r := range w.server.Replicas {
+		log, err := r.Log()
+		must(w.T, err)
+		if n := strings.Count(log, "Observing everything anew"); n == 0 || n > 2 { // Two may notice at the same time.
+			w.Errorf("%s has observed everything anew %d times", r.Name, n)
+		}
+	}
+}
+
 // TestStoreRestored: in the backup, policies keep objects that were deleted after it. Winnow sees these objects again, and keeps them. A
 // policy that was changed after the backup to keep more deletes again. That counts as a change, so what it makes due is held above the limit. If
 // Winnow does not run during the restore, the same objects are due by time.
 func TestStoreRestored(t *testing.T) {
 	t.Parallel()
 	w := newRestorable(t)
-	_, err := w.gc.ClusterCleanupPolicies().Create(t.Context(), &v1alpha1.ClusterCleanupPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "limits"},
-		Spec: v1alpha1.ClusterCleanupPolicySpec{
-			Mode: v1alpha1.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{}, Guardrails: holdAbove(5),
-		},
-	}, metav1.CreateOptions{})
-	must(t, err)
-	const dueAfter = time.Minute // It must be longer than what is done until the policy keeps these Jobs.
-	w.namespace("strict", nil, 2, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("never")})
-	w.namespace("suspended", nil, 2, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s"), Suspend: true})
 	w.namespace("protected", map[string]string{labelProtected: "true"}, 2, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
-	w.waitKeeping()
-	w.namespace("tightened", nil, 10, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl(v1alpha1.TTL(dueAfter.String()))})
-	due := time.Now().Add(dueAfter)
-	w.waitStatus("tightened", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 10 })
-	backup := filepath.Join(t.TempDir(), "backup")
-	must(t, w.cluster.Backup(whole, backup))
+	backup, due := w.backup()
 	w.change("tightened", `{"ttlAfterFinished":"never"}`)
 	w.relax()
 	w.write()
@@ -253,12 +311,8 @@ func TestStoreRestored(t *testing.T) {
 	w.expectGone("tightened", 10)
 
 	w.relax()
+	w.expectNoticed()
 	for _, r := range w.server.Replicas {
-		log, err := r.Log()
-		must(t, err)
-		if n := strings.Count(log, "Observing everything anew"); n == 0 || n > 2 { // Two may notice at the same time.
-			t.Errorf("%s has observed everything anew %d times", r.Name, n)
-		}
 		must(t, r.Kill())
 	}
 	w.write()
@@ -270,6 +324,37 @@ func TestStoreRestored(t *testing.T) {
 	w.expectGone("tightened", 10) // By time: Winnow was away when they became due.
 	w.afterwards("after-start")
 	w.expectDeletions(append(keeping, "tightened")...)
+}
+
+// TestOwnEtcdRestored: the etcd of Winnow goes back, and the cluster does not. What finishes after that is kept by policies that were
+// relaxed meanwhile. A policy that was changed after the backup to keep more deletes again, above the limit only what somebody approves.
+func TestOwnEtcdRestored(t *testing.T) {
+	if !*inEtcd {
+		t.Skip("policies are in the cluster's API; -etcd runs this test")
+	}
+	t.Parallel()
+	w := newRestorable(t)
+	w.etcds = []string{cluster.OwnEtcd}
+	backup, due := w.backup()
+	w.change("tightened", `{"ttlAfterFinished":"never"}`)
+	w.relaxPolicies()
+	w.write()
+	w.afterwards("before")
+	waitUntil(t, due)
+
+	w.restore(backup)
+	w.finishJobs("strict", 2)
+	w.finishJobs("suspended", 2)
+	w.waitPoliciesKeep()
+	held := w.waitStatus("tightened", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, "tightened", 10) })
+	for _, ns := range []string{"strict", "suspended", "tightened"} {
+		w.waitTold(ns, "CleanupPolicy", "p")
+	}
+	w.afterwards("after")
+	w.expectDeletions("strict", "suspended", "tightened")
+	approveIn(t, w.cluster, held)
+	w.expectGone("tightened", 10)
+	w.expectNoticed()
 }
 
 // waitUntil waits until a time has passed.

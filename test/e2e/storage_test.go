@@ -19,16 +19,14 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// storedIn reaches what policies are stored in, as nobody but Winnow may write it.
-func storedIn(t *testing.T, ns string) dynamic.ResourceInterface {
+// inStorage reaches what Winnow stores in the cluster's API, as nobody but Winnow may write it.
+func inStorage(t *testing.T, resource, ns string) dynamic.ResourceInterface {
 	t.Helper()
 	config, err := suite.UserConfig(winnow.User, "system:serviceaccounts", "system:serviceaccounts:"+winnow.Namespace)
 	must(t, err)
 	client, err := dynamic.NewForConfig(config)
 	must(t, err)
-	return client.Resource(schema.GroupVersionResource{
-		Group: "internal.gc.winnow.dev", Version: "v1alpha1", Resource: "storedcleanuppolicies",
-	}).Namespace(ns)
+	return client.Resource(schema.GroupVersionResource{Group: "internal.gc.winnow.dev", Version: "v1alpha1", Resource: resource}).Namespace(ns)
 }
 
 // TestUnreadablePolicy: a policy with a field that this version does not know, as a newer one leaves it behind, holds its own
@@ -72,19 +70,24 @@ func TestUnreadablePolicy(t *testing.T) {
 	expectDeletions(t, ns, "jobs/job-0000 plain/default")
 }
 
-// stored returns the stored form of a policy, and what replaces it unless somebody else has written it meanwhile.
+// stored returns the stored form of a policy, or of a cluster policy if ns is empty, and what replaces it unless somebody else has written
+// it meanwhile.
 func stored(t *testing.T, ns, name string) (payload string, replace func(payload string) error) {
 	t.Helper()
 	if *inEtcd {
 		return storedInEtcd(t, ns, name)
 	}
-	object, err := storedIn(t, ns).Get(t.Context(), name, metav1.GetOptions{})
+	resource := "storedcleanuppolicies"
+	if ns == "" {
+		resource = "storedclustercleanuppolicies"
+	}
+	object, err := inStorage(t, resource, ns).Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
 	payload, _, err = unstructured.NestedString(object.Object, "payload")
 	must(t, err)
 	return payload, func(payload string) error {
 		must(t, unstructured.SetNestedField(object.Object, payload, "payload"))
-		_, err := storedIn(t, ns).Update(t.Context(), object, metav1.UpdateOptions{})
+		_, err := inStorage(t, resource, ns).Update(t.Context(), object, metav1.UpdateOptions{})
 		return err
 	}
 }
