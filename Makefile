@@ -138,6 +138,10 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 test-e2e: programs ## Run end-to-end tests on real clusters, of another version with KUBERNETES=1.34; never from the test cache
 	$(GO_TEST) -count=1 ./test/e2e ./test/...
 
+.PHONY: test-e2e-etcd
+test-e2e-etcd: programs ## Run end-to-end tests with policies in an etcd of Winnow's own (--etcd-servers); an hour
+	go test -count=1 -timeout 3h ./test/e2e -etcd
+
 .PHONY: test-versions
 test-versions: ## Run the suites that need a cluster on each version of Kubernetes, and print the table of docs/install.md; hours
 	go run ./hack/test-versions $(VERSIONSFLAGS)
@@ -151,11 +155,12 @@ test-browser: programs ## Test the page of kubectl winnow ui in a Chromium; inst
 LONG_CHECKS ?= 17000
 
 .PHONY: test-long
-test-long: programs ## Try new random cases, a million steps of the engine beside its model, 10,000 deletions over restarts, and 200 Jobs; an hour
+test-long: programs ## Try new random cases, a million steps of the engine beside its model, 10,000 deletions over restarts, 200 Jobs, and an etcd; two hours
 	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/objects/facts
 	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/engine -rapid.checks=$(LONG_CHECKS)
 	go test -count=1 -timeout 1h -run 'TestDeletionsOverRestarts$$' ./test/e2e -over-restarts=10000 -restarts-seed=$$RANDOM
 	go test -count=1 -timeout 2h -run 'TestCountedPodsOfRandomJobs$$' ./test/e2e -counted-jobs=200 -counted-seed=$$RANDOM
+	$(MAKE) --no-print-directory test-e2e-etcd
 
 .PHONY: bench
 bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help lists the flags, docs/performance.md has figures

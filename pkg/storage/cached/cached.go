@@ -16,9 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/cacher"
 )
 
-// Storage answers lists and watches from the watch cache, which has one watch of the store for all clients.
-//
-// The server's own lists, and lists that a write depends on, go to the store itself: what Winnow decides by is never read from a cache.
+// Storage answers lists and watches from the watch cache, which has one watch of the store for all clients. Lists that a write depends on
+// go to the store itself.
 type Storage struct {
 	*cacher.CacheDelegator
 	direct, source storage.Interface
@@ -42,7 +41,7 @@ func New(direct storage.Interface, timeline *Timeline, config cacher.Config) (St
 
 // GetList implements storage.Interface.
 func (s Storage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	if IsOwn(ctx) || isWrite(ctx) || s.timeline.HasPast() {
+	if isWrite(ctx) || s.timeline.HasPast() {
 		return s.direct.GetList(ctx, key, opts, list)
 	}
 	return s.CacheDelegator.GetList(ctx, key, opts, list)

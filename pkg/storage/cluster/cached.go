@@ -18,7 +18,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/storage/cached"
 )
 
-// cachedStore is a store with a watch cache. The server's own watches go to the cluster itself.
+// cachedStore is a store with a watch cache. The server's own lists and watches go to the cluster itself: what Winnow decides by is never
+// read from a cache.
 type cachedStore struct {
 	cached.Storage
 	direct *store
@@ -31,6 +32,14 @@ func newCached(s *store, config cacher.Config) (cachedStore, func(), error) {
 	config.Storage, config.Versioner = source{s}, s.versioner
 	over, stop, err := cached.New(s, &s.timeline, config)
 	return cachedStore{over, s}, stop, err
+}
+
+// GetList implements storage.Interface.
+func (c cachedStore) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	if cached.IsOwn(ctx) {
+		return c.direct.GetList(ctx, key, opts, list)
+	}
+	return c.Storage.GetList(ctx, key, opts, list)
 }
 
 // Watch implements storage.Interface.

@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package etcd has stores of k8s.io/apiserver in an etcd notice when that etcd goes back in time, as it does when a backup is restored. Their
-// watches would otherwise wait in silence until the etcd has as many revisions as before, and miss what changed.
+// Package etcd has stores of k8s.io/apiserver in an etcd notice when that etcd goes back in time, as it does when a backup is restored.
+// Their watches would otherwise wait in silence until the etcd has as many revisions as before, and miss what changed.
 package etcd
 
 import (
