@@ -7,11 +7,13 @@ import (
 	"errors"
 	"flag"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/cluster"
 )
 
@@ -22,6 +24,14 @@ func needsBuiltinStorage(t *testing.T, why string) {
 	t.Helper()
 	if *inEtcd {
 		t.Skipf("policies are in an etcd, and %s", why)
+	}
+}
+
+// needsEtcd skips a test that is about an etcd of Winnow's own if policies are in the cluster's API.
+func needsEtcd(t *testing.T) {
+	t.Helper()
+	if !*inEtcd {
+		t.Skip("policies are in the cluster's API; -etcd runs this test")
 	}
 }
 
@@ -43,13 +53,19 @@ func etcdClient(t *testing.T, c *cluster.Cluster) *clientv3.Client {
 	return client
 }
 
+// keyOf is the key of a policy, or of a cluster policy if ns is empty.
+func keyOf(ns, name string) string {
+	const prefix = "/registry/winnow/gc.winnow.dev/"
+	if ns == "" {
+		return prefix + "clustercleanuppolicies/" + name
+	}
+	return prefix + "cleanuppolicies/" + ns + "/" + name
+}
+
 // storedInEtcd is stored if policies are in an etcd.
 func storedInEtcd(t *testing.T, ns, name string) (payload string, replace func(payload string) error) {
 	t.Helper()
-	client, key := etcdClient(t, suite), "/registry/winnow/gc.winnow.dev/cleanuppolicies/"+ns+"/"+name
-	if ns == "" {
-		key = "/registry/winnow/gc.winnow.dev/clustercleanuppolicies/" + name
-	}
+	client, key := etcdClient(t, suite), keyOf(ns, name)
 	found, err := client.Get(t.Context(), key)
 	must(t, err)
 	if len(found.Kvs) == 0 {
@@ -63,4 +79,27 @@ func storedInEtcd(t *testing.T, ns, name string) (payload string, replace func(p
 		}
 		return err
 	}
+}
+
+// TestGarbageInEtcd: while the etcd has a value that is no object at all, policies cannot be listed, and nothing is deleted.
+func TestGarbageInEtcd(t *testing.T) {
+	needsEtcd(t)
+	ns := newNamespace(t)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	finish(t, createJob(t, ns, job("before", unmanaged)), time.Now())
+	expectDeletions(t, ns, "jobs/before p/default")
+	client := etcdClient(t, suite)
+	_, err := client.Put(t.Context(), keyOf(ns, "garbage"), "garbage")
+	must(t, err)
+	t.Cleanup(func() {
+		_, err := client.Delete(whole, keyOf(ns, "garbage"))
+		must(t, err)
+	})
+	expireReadings(t)
+	finish(t, createJob(t, ns, job("after", unmanaged)), time.Now())
+	moreReadings(t, leader(t), "failed", 3)
+	expectDeletions(t, ns, "jobs/before p/default")
+	_, err = client.Delete(t.Context(), keyOf(ns, "garbage"))
+	must(t, err)
+	expectDeletions(t, ns, "jobs/before p/default", "jobs/after p/default")
 }

@@ -329,9 +329,7 @@ func TestStoreRestored(t *testing.T) {
 // TestOwnEtcdRestored: the etcd of Winnow goes back, and the cluster does not. What finishes after that is kept by policies that were
 // relaxed meanwhile. A policy that was changed after the backup to keep more deletes again, above the limit only what somebody approves.
 func TestOwnEtcdRestored(t *testing.T) {
-	if !*inEtcd {
-		t.Skip("policies are in the cluster's API; -etcd runs this test")
-	}
+	needsEtcd(t)
 	t.Parallel()
 	w := newRestorable(t)
 	w.etcds = []string{cluster.OwnEtcd}
