@@ -29,7 +29,7 @@ import (
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	w := newRestorable(t, append(r.flags, "--default-hold-above=50")...)
+	w := newRestorable(t, stores(), append(r.flags, "--default-hold-above=50")...)
 
 	const n = 300
 	w.namespace("run", nil, 0, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})

@@ -36,8 +36,18 @@ type restorable struct {
 	want    map[string][]string // by namespace, all DELETE requests that there should have been, such as "jobs/job-00000 p/default"
 }
 
-func newRestorable(t *testing.T, flags ...string) *restorable {
-	c, err := cluster.Start(whole, cluster.Options{Components: []string{cluster.Etcd, cluster.APIServer}, OwnEtcd: *inEtcd})
+// stores are the etcds that have policies or objects.
+func stores() []string {
+	if *inEtcd {
+		return []string{cluster.Etcd, cluster.OwnEtcd}
+	}
+	return []string{cluster.Etcd}
+}
+
+func newRestorable(t *testing.T, etcds []string, flags ...string) *restorable {
+	c, err := cluster.Start(whole, cluster.Options{
+		Components: []string{cluster.Etcd, cluster.APIServer}, OwnEtcd: slices.Contains(etcds, cluster.OwnEtcd),
+	})
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Stop()) })
 	s, err := winnow.Start(whole, c, winnow.Options{
@@ -46,10 +56,7 @@ func newRestorable(t *testing.T, flags ...string) *restorable {
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
-	w := &restorable{T: t, cluster: c, etcds: []string{cluster.Etcd}, server: s, want: map[string][]string{}}
-	if *inEtcd {
-		w.etcds = append(w.etcds, cluster.OwnEtcd)
-	}
+	w := &restorable{T: t, cluster: c, etcds: etcds, server: s, want: map[string][]string{}}
 	w.kube, err = kubernetes.NewForConfig(c.RESTConfig())
 	must(t, err)
 	w.gc, err = patientClient(c.RESTConfig())
@@ -154,7 +161,7 @@ func (w *restorable) version(etcd string) int {
 // write has each store go ahead, by so much that it is not there again before the test ends once it has gone back.
 func (w *restorable) write() {
 	w.Helper()
-	if *inEtcd {
+	if slices.Contains(w.etcds, cluster.OwnEtcd) {
 		own := etcdClient(w.T, w.cluster)
 		each(600, func(int) {
 			if _, err := own.Put(w.Context(), "/written", ""); err != nil {
@@ -289,7 +296,7 @@ func (w *restorable) expectNoticed() {
 // Winnow does not run during the restore, the same objects are due by time.
 func TestStoreRestored(t *testing.T) {
 	t.Parallel()
-	w := newRestorable(t)
+	w := newRestorable(t, stores())
 	w.namespace("protected", map[string]string{labelProtected: "true"}, 2, v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	backup, due := w.backup()
 	w.change("tightened", `{"ttlAfterFinished":"never"}`)
@@ -329,10 +336,8 @@ func TestStoreRestored(t *testing.T) {
 // TestOwnEtcdRestored: the etcd of Winnow goes back, and the cluster does not. What finishes after that is kept by policies that were
 // relaxed meanwhile. A policy that was changed after the backup to keep more deletes again, above the limit only what somebody approves.
 func TestOwnEtcdRestored(t *testing.T) {
-	needsEtcd(t)
 	t.Parallel()
-	w := newRestorable(t)
-	w.etcds = []string{cluster.OwnEtcd}
+	w := newRestorable(t, []string{cluster.OwnEtcd})
 	backup, due := w.backup()
 	w.change("tightened", `{"ttlAfterFinished":"never"}`)
 	w.relaxPolicies()

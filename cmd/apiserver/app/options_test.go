@@ -153,6 +153,11 @@ func TestHelpAndVersion(t *testing.T) {
 			t.Errorf("no %q in --help", want)
 		}
 	}
+	for _, without := range []string{"--watch-cache", "--storage-media-type"} { // They would have no effect.
+		if strings.Contains(help, without) {
+			t.Errorf("%s in --help", without)
+		}
+	}
 	if got := output(t, "--version"); !strings.HasPrefix(got, "winnow-apiserver version v0.0.0-dev (") {
 		t.Errorf("--version says %q", got)
 	}
