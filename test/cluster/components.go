@@ -103,7 +103,7 @@ func (c *Cluster) prepareFlags() error {
 	return nil
 }
 
-// OwnEtcdFlags are the flags by which an API server reaches the second etcd, with a client certificate. There are none without such an etcd.
+// OwnEtcdFlags are the flags by which an API server reaches the second etcd, with a client certificate. There are none without it.
 func (c *Cluster) OwnEtcdFlags() []string { return c.ownEtcdFlags }
 
 // etcdFlags returns the flags of an etcd, and those by which an API server reaches it. Its CA is its own: who has a

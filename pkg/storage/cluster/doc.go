@@ -25,7 +25,8 @@
 // Lists and watches by clients are answered from the watch cache of k8s.io/apiserver over such a store. Where it would ask an etcd for the
 // progress of its watch, a Barrier is written. What Winnow decides by is read from the store itself; see cachedStore.
 //
-// When the cluster goes back in time, because its etcd was restored, all watches end and the watch cache is filled anew; see package cached.
+// When the cluster goes back in time, because its etcd was restored, all watches end and the watch cache is filled anew; see package
+// cached.
 //
 // # Conformance
 //
