@@ -245,7 +245,8 @@ func (j *judge) listedHolds() map[string]string {
 	out := map[string]string{}
 	add := func(p metav1.Object, holds []gc.PolicyHold) {
 		for _, h := range holds {
-			out[h.ID] = fmt.Sprintf("%d objects in %q of %s because %s", h.Objects, h.Namespace, gc.PolicyTitle(p.GetNamespace(), p.GetName()), h.Why)
+			policy := gc.PolicyTitle(p.GetNamespace(), p.GetName())
+			out[h.ID] = fmt.Sprintf("%d objects in %q of %s because %s", h.Objects, h.Namespace, policy, h.Why)
 		}
 	}
 	revision := j.store.Revision()

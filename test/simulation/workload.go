@@ -248,7 +248,8 @@ func (s *simulation) guardrails() content {
 	case 3:
 		return content{"holdAbove": content{"objects": 2 + s.random.IntN(10)}}
 	case 4:
-		return content{"windows": []any{content{"schedule": draw(s, "*/10 * * * *", "0,30 * * * *", "5 * * * *"), "duration": draw(s, "2m", "7m")}}}
+		schedule, duration := draw(s, "*/10 * * * *", "0,30 * * * *", "5 * * * *"), draw(s, "2m", "7m")
+		return content{"windows": []any{content{"schedule": schedule, "duration": duration}}}
 	case 5:
 		return content{"maxDeletionsPerMinute": 1 + s.random.IntN(20)}
 	}

@@ -22,7 +22,9 @@ type (
 )
 
 // NewlyDue returns the objects that a change makes due.
-func NewlyDue(before, after *World) map[PolicyInNamespace][]types.UID { return model.NewlyDue(before, after) }
+func NewlyDue(before, after *World) map[PolicyInNamespace][]types.UID {
+	return model.NewlyDue(before, after)
+}
 
 // Delete is the Action of an Answer for an object that is due and may go.
 const Delete = model.Delete

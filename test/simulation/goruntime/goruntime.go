@@ -56,13 +56,20 @@ func rand() uint64 {
 	}
 `},
 		// It gives the keys by which maps hash.
-		{"func bootstrapRand() uint64 {\n", "func bootstrapRand() uint64 {\n\tif drawnOutside++; drawnOutside != 0 {\n\t\treturn drawnMix(drawnOutside)\n\t}\n"},
+		{"func bootstrapRand() uint64 {\n", `func bootstrapRand() uint64 {
+	if drawnOutside++; drawnOutside != 0 {
+		return drawnMix(drawnOutside)
+	}
+`},
 	},
-	"runtime2.go": {{"\tbubble  *synctestBubble\n", "\tbubble  *synctestBubble\n\tdrawn   uint64 // the state of the sequence of random numbers\n"}},
+	"runtime2.go": {{"\tbubble  *synctestBubble\n", "\tbubble  *synctestBubble\n\tdrawn   uint64 // the state of its sequence\n"}},
 	// A goroutine has a sequence that follows from the one of the goroutine that starts it.
 	"synctest.go": {{"\tgp.bubble = bubble\n\tdefer", "\tgp.bubble, gp.drawn = bubble, 1\n\tdefer"}},
 	"proc.go": {
-		{"newg.bubble = callergp.bubble\n", "newg.bubble = callergp.bubble\n\t\tcallergp.drawn += 0x9e3779b97f4a7c15\n\t\tnewg.drawn = drawnMix(^callergp.drawn)\n"},
+		{"newg.bubble = callergp.bubble\n", `newg.bubble = callergp.bubble
+		callergp.drawn += 0x9e3779b97f4a7c15
+		newg.drawn = drawnMix(^callergp.drawn)
+`},
 		// The runtime would take the processor from a goroutine that runs for long, or waits for the system, when the machine says so.
 		{"func retake(now int64) uint32 {\n", "func retake(now int64) uint32 {\n\tif now != 0 {\n\t\treturn 0\n\t}\n"},
 		// It counts goroutines outside of the bubble too.
