@@ -52,12 +52,14 @@ const underWay = 500 * time.Millisecond
 type checker struct {
 	history *history
 	uses    *uses
+	trouble *faults // nil without faults
 
 	lock    sync.Mutex
 	tail    *cluster.AuditTail
 	pending []deletion
 	behind  atomic.Bool             // whether what is pending has waited for longer than behindMost
 	done    map[types.UID]time.Time // when Winnow was answered that it has deleted this
+	failed  map[types.UID]bool      // whether a DELETE had an error of the server, after which the object may be gone
 	faults  []string
 	known   []string // what the history has of the objects that count for each fault
 	verdict verdict
@@ -69,14 +71,17 @@ type verdict struct {
 	answers      map[int32]int // by status code, 0 for none
 	lost, faults int
 	behind       map[time.Duration]int // requests that are right by an older view alone, by its lag
+	disturbed    int                   // requests that are right by a view that was still older after a fault
 }
 
 // deletion is one DELETE request.
 type deletion struct {
-	at      time.Time
+	at      time.Time // when Winnow sent it, if that is known, or the API server received it
 	uid     types.UID
 	version uint64
 	what    string
+	// received is when the API server received it.
+	received time.Time
 }
 
 func newChecker(from *cluster.Cluster, h *history, u *uses) *checker {
@@ -90,7 +95,7 @@ func newChecker(from *cluster.Cluster, h *history, u *uses) *checker {
 // checkerOf is told of each request by take.
 func checkerOf(h *history, u *uses) *checker {
 	return &checker{
-		history: h, uses: u, done: map[types.UID]time.Time{}, verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}},
+		history: h, uses: u, done: map[types.UID]time.Time{}, failed: map[types.UID]bool{}, verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}},
 	}
 }
 
@@ -107,7 +112,7 @@ func (c *checker) run(ctx context.Context) {
 			past = c.pending[0].at
 		}
 		c.behind.Store(now.Sub(past) > behindMost)
-		past = past.Add(-lags[len(lags)-1] - 2*checkLag)
+		past = past.Add(-c.trouble.lagMost() - 2*checkLag)
 		c.history.forget(past)
 		maps.DeleteFunc(c.done, func(_ types.UID, at time.Time) bool { return at.Before(past) })
 		c.lock.Unlock()
@@ -138,8 +143,9 @@ func (c *checker) pull() {
 }
 
 func (c *checker) take(e *cluster.AuditEvent) {
+	sent := c.trouble.sent(e)
 	d := deletion{
-		at:   e.RequestReceivedTimestamp.Time,
+		at: sent.At, received: e.RequestReceivedTimestamp.Time,
 		what: fmt.Sprintf("%s %s/%s by %s", e.ObjectRef.Resource, e.ObjectRef.Namespace, e.ObjectRef.Name, e.UserAgent),
 	}
 	code := int32(0)
@@ -155,18 +161,29 @@ func (c *checker) take(e *cluster.AuditEvent) {
 		}
 		return // Its sender was cut off before the body was sent, and it was refused.
 	}
-	if before, again := c.done[d.uid]; again && d.at.After(before) {
+	if before, again := c.done[d.uid]; again && d.at.After(before) && !c.trouble.within(before, d.at, d.resource()) {
 		c.fault("%s: deleted a second time, %v after it was answered", d.what, d.at.Sub(before))
 	}
 	if isContent(e) {
-		c.uses.take(e)
+		c.uses.take(e, d.at)
 		return
 	}
 	if code == http.StatusOK {
-		c.history.gone(d.uid, d.at, e.StageTimestamp.Time)
-		c.done[d.uid] = e.StageTimestamp.Time
+		c.history.gone(d.uid, d.received, e.StageTimestamp.Time)
+		if !sent.Disturbed {
+			c.done[d.uid] = e.StageTimestamp.Time
+		}
+	}
+	if code == 0 || code >= http.StatusInternalServerError {
+		c.failed[d.uid] = true
 	}
 	c.pending = append(c.pending, d)
+}
+
+// resource is that of the object.
+func (d *deletion) resource() string {
+	resource, _, _ := strings.Cut(d.what, " ")
+	return resource
 }
 
 // preconditions are the state that a DELETE is for. It must name both.
@@ -240,7 +257,7 @@ func (c *checker) checkOne(d deletion, answers map[types.UID]oracle.Answer, vers
 		c.fault("%s: its precondition names a state %d of %s that nobody wrote", d.what, d.version, d.uid)
 	case outdated && c.accepted(d):
 		c.fault("%s: state %d was deleted after a newer one was acknowledged", d.what, d.version)
-	case c.history.isHeld(d.uid, d.at):
+	case c.history.isHeld(d.uid, d.at) && !c.trouble.lagged(c.history.holdOf(d.uid), d.at):
 		c.fault("%s at %s waits for approval", d.what, d.at.Format(time.StampMilli))
 	case versions[d.uid] == d.version && answers[d.uid].Action == oracle.Delete:
 	default:
@@ -249,7 +266,7 @@ func (c *checker) checkOne(d deletion, answers map[types.UID]oracle.Answer, vers
 }
 
 // views are those in which a DELETE in a namespace may be right, from the one that lags least.
-func views(namespace string) (out []view) {
+func views(namespace string, lags []time.Duration) (out []view) {
 	for _, lag := range lags {
 		for _, annotated := range []bool{false, true} {
 			out = append(out, view{lag: lag, annotated: annotated}, view{lag: lag, first: true, annotated: annotated},
@@ -268,7 +285,7 @@ func (c *checker) accepted(d deletion) bool {
 	defer c.history.lock.Unlock()
 	o := c.history.objects[d.uid]
 	last := o.states[len(o.states)-1]
-	return last.is == nil && last.sent.Equal(d.at)
+	return last.is == nil && last.sent.Equal(d.received)
 }
 
 // checkAlone looks for a view of the other objects in which the DELETE was right, one that lags ever more, under each of the policies that
@@ -276,7 +293,7 @@ func (c *checker) accepted(d deletion) bool {
 func (c *checker) checkAlone(d deletion, fact *lifecycle.Fact) {
 	changes := c.history.inForce(d.at)
 	var answers []oracle.Answer // by the newest view
-	for _, v := range views(fact.Namespace) {
+	for _, v := range views(fact.Namespace, c.trouble.lagsAt(d.at)) {
 		for _, change := range changes {
 			w := c.history.world(d.at, change, v)
 			w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool {
@@ -284,7 +301,11 @@ func (c *checker) checkAlone(d deletion, fact *lifecycle.Fact) {
 			}), fact)
 			answer := w.Answers()[d.uid]
 			if answer.Action == oracle.Delete {
-				c.verdict.behind[v.lag]++
+				if v.lag > lags[len(lags)-1] {
+					c.verdict.disturbed++
+				} else {
+					c.verdict.behind[v.lag]++
+				}
 				return
 			}
 			answers = append(answers, answer)
@@ -299,7 +320,8 @@ func (c *checker) checkAlone(d deletion, fact *lifecycle.Fact) {
 		d.what, d.at.Format(time.StampMilli), inJSON(fact), answers[:len(changes)], describe(changes, fact.Namespace))
 }
 
-// ghosts finds what is gone without an event in the audit log: deleted when the API server was killed, before it could write one.
+// ghosts finds what is gone without an event in the audit log: deleted when the API server was killed, before it could write one. After
+// an outage of etcd there may be an event of a request that seemed to fail, which is checked like all others.
 func (c *checker) ghosts(killed time.Time, there map[types.UID]bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -312,8 +334,12 @@ func (c *checker) ghosts(killed time.Time, there map[types.UID]bool) {
 		fact := c.history.objects[uid].last()
 		c.history.lock.Unlock()
 		c.history.gone(uid, killed, killed)
+		if c.failed[uid] {
+			continue
+		}
 		c.verdict.lost++
-		c.pending = append(c.pending, deletion{killed, uid, fact.ResourceVersion, name + " by a request without an event in the audit log"})
+		what := name + " by a request without an event in the audit log"
+		c.pending = append(c.pending, deletion{killed, uid, fact.ResourceVersion, what, killed})
 	}
 }
 

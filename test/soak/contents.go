@@ -32,10 +32,11 @@ const (
 	contentsPace = 800 * time.Millisecond
 	// contentsLabel is on those that may go. The others stay until their creator deletes them.
 	contentsLabel = "soak.winnow.dev/content"
-	// goneMost is how long an unused object may be there. Definitions come and go, and what refers to objects is not known before all
-	// of the objects of a new definition are listed, which is tried again after up to half a minute.
-	goneMost = 3 * time.Minute
 )
+
+// goneMost is how long an unused object may be there. Definitions come and go, and what refers to objects is not known before all
+// of the objects of a new definition are listed, which is tried again after up to half a minute.
+var goneMost = 3 * time.Minute
 
 // contents are ConfigMaps and Secrets, and what refers to them: objects of many kinds come and go, or refer to another one from then on.
 type contents struct {

@@ -49,6 +49,7 @@ type crowds struct {
 
 	// keepEvidence is called when a crowd fails.
 	keepEvidence func(context.Context) error
+	faults       *faults // nil without them
 
 	seen, held, approved, undone atomic.Int64
 }
@@ -161,7 +162,7 @@ func (c *crowds) crowd(ctx context.Context, r *rand.Rand, namespace string) erro
 	if err != nil {
 		return fmt.Errorf("%d Jobs due by %s: %w", n, by.name, err)
 	}
-	if err := c.until(ctx, func(context.Context) error { return c.gone(namespace) }); err != nil {
+	if err := c.until(ctx, func(ctx context.Context) error { return c.goes(ctx, namespace) }); err != nil {
 		return fmt.Errorf("%d Jobs due by %s: %w", n, by.name, err)
 	}
 	return c.write(ctx, by.clean...)
@@ -174,15 +175,25 @@ func (c *crowds) wait(ctx context.Context, r *rand.Rand, namespace string, by ca
 		if err := c.write(ctx, by.after...); err != nil {
 			return err
 		}
-		ids, err := c.holds(ctx, namespace, len(uids))
+		c.governor.history.heldBy(time.Now(), uids...)
+		ids, err := c.holds(ctx, namespace, len(uids), uids...)
 		if err != nil {
 			return err
+		}
+		if c.faults != nil && c.gone(namespace) == nil {
+			return nil
 		}
 		c.held.Add(1)
 		if err := poll.Pause(ctx, time.Duration(r.IntN(5000))*time.Millisecond); err != nil {
 			return err
 		}
-		if !again {
+		switch {
+		case again:
+		case c.faults != nil: // The IDs may be others after a fault, so what waits is approved until all are gone.
+			c.approved.Add(1)
+			c.governor.history.release(time.Now(), uids...)
+			return nil
+		default:
 			return c.approve(ctx, namespace, ids, uids)
 		}
 		if err := c.write(ctx, by.undo); err != nil {
@@ -200,31 +211,59 @@ func (c *crowds) approve(ctx context.Context, namespace string, ids []string, ui
 	defer c.governor.writing.Unlock()
 	c.governor.history.release(time.Now(), uids...)
 	c.approved.Add(1)
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, gc.AnnotationApprovedHold, strings.Join(ids, ","))
-	return c.until(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		_, err := c.governor.gc.CleanupPolicies(namespace).Patch(ctx, policyName, types.MergePatchType, patch, metav1.PatchOptions{})
-		return err
-	})
+	return c.until(context.WithoutCancel(ctx), func(ctx context.Context) error { return c.annotate(ctx, namespace, ids) })
 }
 
-// holds waits until the policy is held for so many Jobs, and returns the ids.
-func (c *crowds) holds(ctx context.Context, namespace string, n int) (ids []string, err error) {
+func (c *crowds) annotate(ctx context.Context, namespace string, ids []string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, gc.AnnotationApprovedHold, strings.Join(ids, ","))
+	_, err := c.governor.gc.CleanupPolicies(namespace).Patch(ctx, policyName, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// holds waits until the policy is held for so many Jobs, and returns the ids. If a fault kept Winnow from knowing them all when the policy
+// changed, fewer may be held.
+func (c *crowds) holds(ctx context.Context, namespace string, n int, of ...types.UID) (ids []string, err error) {
 	err = c.until(ctx, func(ctx context.Context) error {
-		p, err := c.governor.gc.CleanupPolicies(namespace).Get(ctx, policyName, metav1.GetOptions{})
-		if err != nil {
+		var sum int64
+		var status string
+		if ids, sum, status, err = c.status(ctx, namespace); err != nil {
 			return err
 		}
-		ids = nil
-		sum := int64(0)
-		for _, h := range p.Status.Holds {
-			ids, sum = append(ids, h.ID), sum+h.Objects
+		if len(of) > 0 && c.faults.lagged(c.governor.history.holdOf(of[0]), time.Now()) && (sum > 0 || c.gone(namespace) == nil) {
+			return nil
 		}
 		if sum != int64(n) || n == 0 && len(ids) > 0 {
-			return fmt.Errorf("%d Jobs are held, want %d: %s", sum, n, inJSON(p.Status))
+			return fmt.Errorf("%d Jobs are held, want %d: %s", sum, n, status)
 		}
 		return nil
 	})
 	return ids, err
+}
+
+// status returns which holds a policy has, for how many Jobs, and its status.
+func (c *crowds) status(ctx context.Context, namespace string) (ids []string, sum int64, status string, err error) {
+	p, err := c.governor.gc.CleanupPolicies(namespace).Get(ctx, policyName, metav1.GetOptions{})
+	if err != nil {
+		return nil, 0, "", err
+	}
+	for _, h := range p.Status.Holds {
+		ids, sum = append(ids, h.ID), sum+h.Objects
+	}
+	return ids, sum, inJSON(p.Status), nil
+}
+
+// goes looks whether all Jobs are gone that may go. A replica that was not there when a policy changed may hold them, so with faults it
+// approves what waits.
+func (c *crowds) goes(ctx context.Context, namespace string) error {
+	err := c.gone(namespace)
+	if err == nil || c.faults == nil {
+		return err
+	}
+	ids, _, status, errHeld := c.status(ctx, namespace)
+	if len(ids) > 0 {
+		errHeld = c.annotate(ctx, namespace, ids)
+	}
+	return errors.Join(err, errHeld, errors.New(status))
 }
 
 // finish creates Jobs and finishes them.

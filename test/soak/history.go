@@ -66,6 +66,7 @@ type object struct {
 // hold is of objects that a change made due, and that wait for somebody to approve it.
 type hold struct {
 	from, until time.Time // until is zero while they wait
+	changed     time.Time // when the change was acknowledged
 }
 
 func (h *hold) at(t time.Time) bool {
@@ -161,6 +162,27 @@ func (h *history) hold(from time.Time, uids ...types.UID) {
 	for _, uid := range uids {
 		h.held[uid] = &hold{from: from}
 	}
+}
+
+// heldBy records when the change was acknowledged for which objects wait.
+func (h *history) heldBy(acked time.Time, uids ...types.UID) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	for _, uid := range uids {
+		if held := h.held[uid]; held != nil {
+			held.changed = acked
+		}
+	}
+}
+
+// holdOf returns the hold of an object that waits, or has waited.
+func (h *history) holdOf(uid types.UID) hold {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	if held := h.held[uid]; held != nil {
+		return *held
+	}
+	return hold{}
 }
 
 // release records that objects that waited may go.

@@ -4,8 +4,8 @@
 // soak lets everything happen to Winnow for a long time on a real local cluster: Jobs, Pods and CronJobs are created, finish, are
 // extended while they are due and deleted by others, some Jobs were placed by another control plane; ConfigMaps and Secrets are used by
 // objects that come, go and change; policies, quotas and labels of namespaces change, policies and all deletions are suspended, changes
-// that make many due are approved or taken back; the API server is killed twice, and the leader once. The model checks each DELETE by the
-// audit log, nothing that is due may be left in the end, and nothing may leak.
+// that make many due are approved or taken back; the API server is killed twice, and the leader once, or with -faults something goes wrong
+// every few seconds. The model checks each DELETE by the audit log, nothing that is due may be left in the end, and nothing may leak.
 package main
 
 import (
@@ -39,6 +39,8 @@ type options struct {
 	winnow   string
 	duration time.Duration
 	seed     uint64
+	faults   bool
+	every    time.Duration
 }
 
 func main() {
@@ -52,6 +54,8 @@ func main() {
 	flags.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to run")
 	flags.DurationVar(&o.duration, "duration", 20*time.Minute, "for how long, after some minutes that warm up")
 	flags.Uint64Var(&o.seed, "seed", rand.Uint64(), "of what happens; when it happens is up to the machine")
+	flags.BoolVar(&o.faults, "faults", false, "let requests, watches, connections and processes go wrong all the time")
+	flags.DurationVar(&o.every, "fault-every", 3*time.Second, "with -faults, how often something goes wrong with requests and watches")
 	_ = flags.Parse(os.Args[1:]) // ends the process on an error
 	if flags.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "soak: unexpected argument %q: only flags are taken, see --help\n", flags.Arg(0))
@@ -66,8 +70,11 @@ func main() {
 }
 
 func soak(ctx context.Context, o options) (err error) {
-	fmt.Printf("soak -duration=%v -seed=%d\n", o.duration, o.seed)
-	w, err := newWorld(ctx, o.winnow)
+	fmt.Printf("soak -duration=%v -seed=%d -faults=%t\n", o.duration, o.seed, o.faults)
+	if o.faults {
+		waitMost, goneMost, catchUp = lateMostByFaults, lateMostByFaults, catchUpAfterFaults
+	}
+	w, err := newWorld(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -92,7 +99,11 @@ func soak(ctx context.Context, o options) (err error) {
 	if err := w.keepHeaps(ctx); err != nil {
 		return err
 	}
-	if err := w.churn(ctx, r, "soak", func(ctx context.Context) error { return w.trouble(ctx, o.duration) }); err != nil {
+	trouble := w.trouble
+	if w.faults != nil {
+		trouble = w.faults.run
+	}
+	if err := w.churn(ctx, r, "soak", func(ctx context.Context) error { return trouble(ctx, o.duration) }); err != nil {
 		return err
 	}
 	last, err := w.atRest(ctx, "end")
@@ -101,7 +112,7 @@ func soak(ctx context.Context, o options) (err error) {
 	}
 	v, faults := w.checker.finish()
 	w.conclude(v)
-	err = w.leaks(start, last, v.answers[http.StatusOK])
+	err = errors.Join(w.leaks(start, last, v.answers[http.StatusOK]), w.panics())
 	for _, fault := range faults {
 		err = errors.Join(err, errors.New(fault))
 	}
@@ -180,5 +191,9 @@ func (w *world) conclude(v verdict) {
 	for _, lag := range lags[1:] {
 		w.printf("%d of them were right by a view of other objects that lagged up to %v", v.behind[lag], lag)
 	}
-	w.printf("%d of them were wrong", v.faults)
+	if w.faults != nil {
+		w.printf("%d of them were right by a view that was older after a fault", v.disturbed)
+		w.faults.conclude()
+	}
+	w.printf("%d deletions, %d of them wrong or early, and nothing that was due was left", v.answers[http.StatusOK], v.faults)
 }

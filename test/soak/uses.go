@@ -25,6 +25,7 @@ type uses struct {
 	contents  map[string]*content // by key
 	pending   []contentDeletion
 	restarted time.Time // of the API server, the last time
+	faults    *faults   // nil without them
 
 	requests, late int
 }
@@ -98,13 +99,13 @@ func (u *uses) serverRestarted(at time.Time) {
 	u.restarted = at
 }
 
-// take records a DELETE.
-func (u *uses) take(e *cluster.AuditEvent) {
+// take records a DELETE that was sent at a time.
+func (u *uses) take(e *cluster.AuditEvent, at time.Time) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
 	u.requests++
 	key := contentKey(e.ObjectRef.Resource, e.ObjectRef.Namespace, e.ObjectRef.Name)
-	u.pending = append(u.pending, contentDeletion{key, e.RequestReceivedTimestamp.Time})
+	u.pending = append(u.pending, contentDeletion{key, at})
 }
 
 // check checks the DELETEs that were received until a time, and returns what is wrong with them.
@@ -136,6 +137,7 @@ func (u *uses) fault(d contentDeletion) string {
 	if d.at.Sub(u.restarted) < catchUp { // Requests take long, and watches end.
 		late, seen = catchUp, catchUp
 	}
+	late += u.faults.behind(d.at, referring...)
 	since := c.sent
 	for _, s := range c.spans {
 		if s.at(d.at) {
@@ -143,7 +145,7 @@ func (u *uses) fault(d contentDeletion) string {
 				return fmt.Sprintf("it had been in use for %v", used)
 			}
 			u.late++
-		} else if s.until.Before(d.at) && s.until.Sub(s.from) > seen && s.until.After(since) {
+		} else if s.until.Before(d.at) && s.until.Sub(s.from) > seen+u.faults.behind(s.until, referring...) && s.until.After(since) {
 			since = s.until
 		}
 	}

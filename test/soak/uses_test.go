@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/winnow-dev/winnow/test/cluster"
@@ -42,9 +41,8 @@ func TestCheckerOfUses(t *testing.T) {
 			u.created(key, false, at(0))
 			tc.play(u)
 			u.take(&cluster.AuditEvent{
-				ObjectRef:                &auditv1.ObjectReference{Resource: "configmaps", Namespace: "contents-0", Name: "c"},
-				RequestReceivedTimestamp: metav1.NewMicroTime(at(100)),
-			})
+				ObjectRef: &auditv1.ObjectReference{Resource: "configmaps", Namespace: "contents-0", Name: "c"},
+			}, at(100))
 			if early := u.check(at(99)); len(early) > 0 {
 				t.Errorf("checked too early: %v", early)
 			}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ const (
 	replicas  = 2
 	// dueMost is how long something may be due and still there when nothing else happens.
 	dueMost = 5 * time.Second
+)
+
+var (
 	// catchUp is how long Winnow may need until it sees all again after a restart of the API server.
 	catchUp = 30 * time.Second
 	// waitMost is how long something may take that is not measured.
@@ -48,31 +52,39 @@ type world struct {
 	machines  *definitions
 	contents  *contents
 	uses      *uses
+	faults    *faults // nil without them
 	checker   *checker
 	restarts  int
 	restarted time.Time         // the last time
 	heaps     map[string][]byte // at the start, by replica
 }
 
-func newWorld(ctx context.Context, binary string) (w *world, err error) {
+func newWorld(ctx context.Context, o options) (w *world, err error) {
 	w = &world{begun: time.Now(), history: newHistory(), uses: newUses()}
 	if w.cluster, err = cluster.Start(ctx, cluster.Options{Components: []string{cluster.Etcd, cluster.APIServer}}); err != nil {
 		return nil, err
 	}
-	if err := w.start(ctx, binary); err != nil {
+	if err := w.start(ctx, o); err != nil {
 		return nil, errors.Join(err, w.stop())
 	}
 	return w, nil
 }
 
-func (w *world) start(ctx context.Context, binary string) (err error) {
-	w.server, err = winnow.Start(
-		ctx,
-		w.cluster,
-		winnow.Options{Binary: binary, Replicas: replicas, Flags: []string{"--default-hold-above=-1", "--default-hold-above-total=-1"}},
-	)
-	if err != nil {
+func (w *world) start(ctx context.Context, o options) (err error) {
+	options := winnow.Options{Binary: o.winnow, Replicas: replicas, Flags: []string{"--default-hold-above=-1", "--default-hold-above-total=-1"}}
+	if o.faults {
+		if w.faults, err = newFaults(w, o); err != nil {
+			return err
+		}
+		options.Kubeconfig, options.Replicas = w.faults.kubeconfigs[0], 1
+	}
+	if w.server, err = winnow.Start(ctx, w.cluster, options); err != nil {
 		return err
+	}
+	for i := 1; i < replicas && o.faults; i++ {
+		if _, err := w.server.AddReplica(ctx, "--kubeconfig="+w.faults.kubeconfigs[i]); err != nil {
+			return err
+		}
 	}
 	config := w.cluster.RESTConfig()
 	config.QPS = -1
@@ -86,7 +98,7 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	}
 	w.driver = &driver{kube: kube, history: w.history}
 	w.governor = newGovernor(kube, clients.GcV1alpha1(), w.history)
-	w.crowds = &crowds{driver: w.driver, governor: w.governor, keepEvidence: w.keepEvidence}
+	w.crowds = &crowds{driver: w.driver, governor: w.governor, keepEvidence: w.keepEvidence, faults: w.faults}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -94,6 +106,7 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	w.machines = &definitions{driver: w.driver, governor: w.governor, client: client}
 	w.contents = &contents{driver: w.driver, governor: w.governor, client: client, uses: w.uses}
 	w.checker = newChecker(w.cluster, w.history, w.uses)
+	w.checker.trouble, w.uses.faults = w.faults, w.faults
 	w.driver.checkedLate = w.checker.behind.Load
 	return errors.Join(w.populate(ctx), w.machines.begin(ctx), w.contents.begin(ctx))
 }
@@ -125,7 +138,7 @@ func (w *world) stop() error {
 	if w.server != nil {
 		err = w.server.Stop()
 	}
-	return errors.Join(err, w.cluster.Stop())
+	return errors.Join(err, w.cluster.Stop(), w.faults.close())
 }
 
 // churn lets everything happen until what goes on beside it ends.
@@ -156,23 +169,36 @@ func (w *world) restart(ctx context.Context) error {
 	w.driver.gate.Lock()
 	defer w.driver.gate.Unlock()
 	killed := time.Now()
-	if err := w.cluster.StopComponent(cluster.APIServer); err != nil {
-		return err
-	}
-	if err := w.cluster.StartComponent(ctx, cluster.APIServer); err != nil {
+	if err := w.kill(ctx, cluster.APIServer, 0); err != nil {
 		return err
 	}
 	w.restarts, w.restarted = w.restarts+1, time.Now()
 	w.uses.serverRestarted(w.restarted)
 	w.printf("the API server was killed and is back after %v", time.Since(killed).Round(100*time.Millisecond))
+	return w.ghosts(ctx, killed, time.Second)
+}
+
+// kill kills a component, and starts it again after some time.
+func (w *world) kill(ctx context.Context, component string, after time.Duration) error {
+	if err := w.cluster.StopComponent(component); err != nil {
+		return err
+	}
+	if err := poll.Pause(ctx, after); err != nil {
+		return err
+	}
+	return w.cluster.StartComponent(ctx, component)
+}
+
+// ghosts finds what is gone without an event in the audit log, which is written some time after an object is gone from the list.
+func (w *world) ghosts(ctx context.Context, at time.Time, written time.Duration) error {
 	there, err := w.there(ctx)
 	if err != nil {
 		return err
 	}
-	if err := poll.Pause(ctx, time.Second); err != nil { // Events of what is gone from the list are written by then.
+	if err := poll.Pause(ctx, written); err != nil {
 		return err
 	}
-	w.checker.ghosts(killed, there)
+	w.checker.ghosts(at, there)
 	return nil
 }
 
@@ -214,6 +240,23 @@ func (w *world) there(ctx context.Context) (map[types.UID]bool, error) {
 		out[o.GetUID()] = true
 	}
 	return out, err
+}
+
+// exceptHeld removes objects of crowds that wait for approval, since a replica that starts may hold more than another one would.
+func (w *world) exceptHeld(ctx context.Context, overdue map[types.UID]string) error {
+	if w.faults == nil || len(overdue) == 0 {
+		return nil
+	}
+	policies, err := w.governor.gc.CleanupPolicies(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, p := range policies.Items {
+		maps.DeleteFunc(overdue, func(_ types.UID, name string) bool {
+			return len(p.Status.Holds) > 0 && strings.Contains(name, " "+p.Namespace+"/")
+		})
+	}
+	return nil
 }
 
 // quiet stops what changes Jobs and policies, and looks whether something was missed.
@@ -260,7 +303,8 @@ func (w *world) due(ctx context.Context) (map[types.UID]string, error) {
 		return nil, err
 	}
 	w.checker.read() // An object whose owner is gone is not due.
-	return w.history.overdue(time.Now(), w.governor.now, there), nil
+	overdue := w.history.overdue(time.Now(), w.governor.now, there)
+	return overdue, w.exceptHeld(ctx, overdue)
 }
 
 // rest deletes everything except the residents and waits until Winnow knows.

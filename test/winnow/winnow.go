@@ -35,8 +35,8 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-// groups are the groups of each ServiceAccount of the namespace.
-var groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + Namespace}
+// Groups are the groups of each ServiceAccount of the namespace.
+var Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + Namespace}
 
 // Options chooses how Winnow runs. The zero value is one replica with the rights of artifacts/install.
 type Options struct {
@@ -120,7 +120,7 @@ func (s *Server) StartGuard(ctx context.Context, withdrawAfter time.Duration) (*
 	if _, _, err := s.cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "artifacts", "install", "30-guard.yaml")); err != nil {
 		return nil, err
 	}
-	kubeconfig, err := s.cluster.KubeconfigFor(User+"-guard", groups...)
+	kubeconfig, err := s.cluster.KubeconfigFor(User+"-guard", Groups...)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 		}
 	}
 	if s.options.Kubeconfig == "" {
-		if s.options.Kubeconfig, err = s.cluster.KubeconfigFor(User, groups...); err != nil {
+		if s.options.Kubeconfig, err = s.cluster.KubeconfigFor(User, Groups...); err != nil {
 			return err
 		}
 	}
