@@ -186,7 +186,8 @@ func (f *faults) one(ctx context.Context, stop func(context.Context) error) erro
 		return err
 	}
 	for _, p := range f.proxies {
-		defer p.Spans.Begin()()
+		end := p.Spans.Begin(faultproxy.Everything, time.Now())
+		defer func() { end(time.Now()) }()
 	}
 	return stop(ctx)
 }

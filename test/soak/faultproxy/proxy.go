@@ -207,7 +207,7 @@ func (p *Proxy) admit(r *http.Request) *exchange {
 // pause delays a request or its answer.
 func (p *Proxy) pause(ctx context.Context, x *exchange) {
 	if x.info.IsResourceRequest {
-		end := p.Spans.begin(x.info.Resource, time.Now())
+		end := p.Spans.Begin(x.info.Resource, time.Now())
 		defer func() { end(time.Now()) }()
 	}
 	select {

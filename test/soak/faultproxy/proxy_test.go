@@ -328,7 +328,7 @@ func TestSpans(t *testing.T) {
 		"after all of them": {10, 20, Everything, 31, 0},
 	} {
 		var s Spans
-		end := s.begin(c.resource, at(c.from))
+		end := s.Begin(c.resource, at(c.from))
 		if c.until > 0 {
 			end(at(c.until))
 		}

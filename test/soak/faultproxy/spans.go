@@ -29,8 +29,8 @@ type span struct {
 	from, until time.Time // until is zero while it lasts
 }
 
-// begin begins a span, which lasts until end is called.
-func (s *Spans) begin(resource string, from time.Time) (end func(time.Time)) {
+// Begin begins a span of a resource, or of Everything, which lasts until end is called.
+func (s *Spans) Begin(resource string, from time.Time) (end func(time.Time)) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.all = slices.DeleteFunc(s.all, func(old *span) bool { return !old.until.IsZero() && from.Sub(old.until) > keepFor })
@@ -43,12 +43,6 @@ func (s *Spans) begin(resource string, from time.Time) (end func(time.Time)) {
 			begun.until = until
 		}
 	}
-}
-
-// Begin begins a span of all resources, which lasts until end is called.
-func (s *Spans) Begin() (end func()) {
-	end1 := s.begin(Everything, time.Now())
-	return func() { end1(time.Now()) }
 }
 
 // Behind returns how old the knowledge of the resources may have been at a time; 0 if it was new. Without a resource it is that of all.

@@ -75,7 +75,7 @@ func (p *Proxy) closed(w *watch) {
 	p.thaw(w)
 	if i := slices.Index(p.watches, w); i >= 0 {
 		p.watches = slices.Delete(p.watches, i, i+1)
-		p.gaps[w.resource] = append(p.gaps[w.resource], p.Spans.begin(w.resource, time.Now()))
+		p.gaps[w.resource] = append(p.gaps[w.resource], p.Spans.Begin(w.resource, time.Now()))
 	}
 }
 
@@ -124,7 +124,7 @@ func (p *Proxy) disturb(f Fault) {
 			p.cut(w, io.EOF)
 		default:
 			w.frozen = make(chan struct{})
-			end := p.Spans.begin(w.resource, time.Now())
+			end := p.Spans.Begin(w.resource, time.Now())
 			time.AfterFunc(f.For, func() { p.goOn(w, f.Kind, end) })
 		}
 	}
