@@ -95,7 +95,8 @@ func newChecker(from *cluster.Cluster, h *history, u *uses) *checker {
 // checkerOf is told of each request by take.
 func checkerOf(h *history, u *uses) *checker {
 	return &checker{
-		history: h, uses: u, done: map[types.UID]time.Time{}, failed: map[types.UID]bool{}, verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}},
+		history: h, uses: u, done: map[types.UID]time.Time{}, failed: map[types.UID]bool{},
+		verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}},
 	}
 }
 

@@ -194,17 +194,15 @@ func (f *faults) one(ctx context.Context, stop func(context.Context) error) erro
 
 // draw draws what happens to a process.
 func (f *faults) draw(r *rand.Rand) (name string, stop func(context.Context) error) {
-	replica, seconds := f.world.server.Replicas[r.IntN(replicas)], func(most int) time.Duration { return time.Duration(r.IntN(most)+1) * time.Second }
-	component := pick(r, cluster.APIServer, cluster.Etcd)
+	replica, component := f.world.server.Replicas[r.IntN(replicas)], pick(r, cluster.APIServer, cluster.Etcd)
+	seconds := func(most int) time.Duration { return time.Duration(1+r.IntN(most)) * time.Second }
 	switch r.IntN(9) {
 	case 0, 1:
 		after := seconds(20)
 		return "replica killed", func(ctx context.Context) error { return f.killReplica(ctx, replica, after) }
 	case 2, 3:
 		after := seconds(60)
-		return "replica paused", func(ctx context.Context) error {
-			return pauseFor(ctx, after, replica.Pause, replica.Continue)
-		}
+		return "replica paused", func(ctx context.Context) error { return pauseFor(ctx, after, replica.Pause, replica.Continue) }
 	case 4, 5:
 		after := seconds(5)
 		return component + " killed", f.outage(component, func(ctx context.Context) error { return f.world.kill(ctx, component, after) })
@@ -227,8 +225,8 @@ func (f *faults) killReplica(ctx context.Context, r *winnow.Replica, after time.
 
 // start starts a replica, which may fail while faults are on, as a Pod would be started again.
 func (f *faults) start(ctx context.Context, r *winnow.Replica) error {
-	return poll.Until(ctx, lateMostByFaults, time.Second, func(ctx context.Context) error {
-		if err := r.Start(ctx); err != nil {
+	return poll.Until(ctx, lateMostByFaults, time.Second, func(context.Context) error {
+		if err := r.Start(ctx); err != nil { // It is killed when this context ends.
 			return errors.Join(err, r.Kill())
 		}
 		return nil
@@ -276,7 +274,8 @@ func (w *world) pause(ctx context.Context, component string, d time.Duration) er
 	if p == nil {
 		return fmt.Errorf("%s does not run", component)
 	}
-	if err := pauseFor(ctx, d, func() error { return p.Signal(syscall.SIGSTOP) }, func() error { return p.Signal(syscall.SIGCONT) }); err != nil {
+	send := func(signal syscall.Signal) func() error { return func() error { return p.Signal(signal) } }
+	if err := pauseFor(ctx, d, send(syscall.SIGSTOP), send(syscall.SIGCONT)); err != nil {
 		return err
 	}
 	return eventually(ctx, func(ctx context.Context) error {

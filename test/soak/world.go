@@ -71,7 +71,8 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 }
 
 func (w *world) start(ctx context.Context, o options) (err error) {
-	options := winnow.Options{Binary: o.winnow, Replicas: replicas, Flags: []string{"--default-hold-above=-1", "--default-hold-above-total=-1"}}
+	flags := []string{"--default-hold-above=-1", "--default-hold-above-total=-1"}
+	options := winnow.Options{Binary: o.winnow, Replicas: replicas, Flags: flags}
 	if o.faults {
 		if w.faults, err = newFaults(w, o); err != nil {
 			return err
