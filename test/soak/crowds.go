@@ -187,13 +187,7 @@ func (c *crowds) wait(ctx context.Context, r *rand.Rand, namespace string, by ca
 		if err := poll.Pause(ctx, time.Duration(r.IntN(5000))*time.Millisecond); err != nil {
 			return err
 		}
-		switch {
-		case again:
-		case c.faults != nil: // The IDs may be others after a fault, so what waits is approved until all are gone.
-			c.approved.Add(1)
-			c.governor.history.release(time.Now(), uids...)
-			return nil
-		default:
+		if !again {
 			return c.approve(ctx, namespace, ids, uids)
 		}
 		if err := c.write(ctx, by.undo); err != nil {
@@ -211,6 +205,9 @@ func (c *crowds) approve(ctx context.Context, namespace string, ids []string, ui
 	defer c.governor.writing.Unlock()
 	c.governor.history.release(time.Now(), uids...)
 	c.approved.Add(1)
+	if c.faults != nil { // After a fault the IDs may be others, so what waits is approved until all are gone.
+		return nil
+	}
 	return c.until(context.WithoutCancel(ctx), func(ctx context.Context) error { return c.annotate(ctx, namespace, ids) })
 }
 

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/soak/faultproxy"
-
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
 // TestCheckerUnderFaults: what a fault explains is no fault of Winnow, and all else is.

@@ -15,7 +15,7 @@ import (
 )
 
 // Kind is what goes wrong.
-type Kind string
+type Kind = string
 
 // The kinds. All of them can come from a real API server, or from the network in front of it.
 const (
@@ -96,9 +96,9 @@ func Draw(r *rand.Rand) Fault {
 	return f
 }
 
-// concerns reports whether a fault of the kind can concern a request.
-func (k Kind) concerns(info *request.RequestInfo, query url.Values) bool {
-	switch k {
+// concerns reports whether a fault can concern a request.
+func (f Fault) concerns(info *request.RequestInfo, query url.Values) bool {
+	switch f.Kind {
 	case ExpiredPage:
 		return info.Verb == "list" && query.Get("continue") != ""
 	case ExpiredWatch:

@@ -191,7 +191,7 @@ func (p *Proxy) admit(r *http.Request) *exchange {
 	}
 	p.armed = slices.DeleteFunc(p.armed, func(a *armed) bool { return a.Requests == 0 || now.After(a.until) })
 	for _, a := range p.armed {
-		if a.Kind.concerns(x.info, query) {
+		if a.concerns(x.info, query) {
 			a.Requests--
 			p.counts[a.Kind]++
 			x.kind, x.delay, x.after = a.Kind, time.Duration(p.random.Int64N(int64(SlowMost))), 1+p.random.IntN(5)
@@ -300,10 +300,9 @@ func refuse(w http.ResponseWriter, refusal *apierrors.StatusError) {
 func (p *Proxy) track(conn net.Conn, state http.ConnState) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	switch state {
-	case http.StateNew:
+	if state == http.StateNew {
 		p.conns[conn] = true
-	case http.StateClosed, http.StateHijacked:
+	} else if state == http.StateClosed {
 		delete(p.conns, conn)
 	}
 }

@@ -132,7 +132,7 @@ func get(t *testing.T, front *httptest.Server, path string) (status int, after s
 // TestDelays: a request or an answer is delayed until faults stop at the latest.
 func TestDelays(t *testing.T) {
 	for _, kind := range []Kind{SlowRequest, SlowAnswer} {
-		t.Run(string(kind), func(t *testing.T) {
+		t.Run(kind, func(t *testing.T) {
 			p, a, front := newProxy(t)
 			p.Inject(Fault{Kind: kind, Requests: 1, For: time.Hour})
 			got := make(chan int)
@@ -306,7 +306,7 @@ func TestDraw(t *testing.T) {
 		t.Error("drew other faults")
 	}
 	for _, k := range Kinds {
-		if !strings.Contains(all, "Kind:"+string(k)+" ") {
+		if !strings.Contains(all, "Kind:"+k+" ") {
 			t.Errorf("did not draw %q", k)
 		}
 	}
