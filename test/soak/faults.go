@@ -168,49 +168,60 @@ func (f *faults) tell(ctx context.Context) {
 func (f *faults) stopProcesses(whole context.Context, r *rand.Rand) error {
 	ctx := context.WithoutCancel(whole)
 	for poll.Pause(whole, time.Duration(r.Int64N(2*processEvery*int64(f.every)))) == nil {
-		name, stop := f.draw(r)
+		p := f.draw(r)
 		began := time.Now()
-		if err := f.one(ctx, stop); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := f.stop(ctx, p); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		f.processes[name]++
-		f.world.printf("%s: %v", name, time.Since(began).Round(100*time.Millisecond))
+		f.processes[p.name]++
+		f.world.printf("%s: %v", p.name, time.Since(began).Round(100*time.Millisecond))
 	}
 	return nil
 }
 
-func (f *faults) one(ctx context.Context, stop func(context.Context) error) error {
+// processFault is what happens to a process, or to its certificate.
+type processFault struct {
+	name string
+	// blind are the proxies of the replicas that see nothing meanwhile.
+	blind []*faultproxy.Proxy
+	stop  func(context.Context) error
+}
+
+func (f *faults) stop(ctx context.Context, what processFault) error {
 	f.running.Lock()
 	defer f.running.Unlock()
 	if err := f.revive(ctx); err != nil {
 		return err
 	}
-	for _, p := range f.proxies {
+	for _, p := range what.blind {
 		end := p.Spans.Begin(faultproxy.Everything, time.Now())
 		defer func() { end(time.Now()) }()
 	}
-	return stop(ctx)
+	return what.stop(ctx)
 }
 
 // draw draws what happens to a process.
-func (f *faults) draw(r *rand.Rand) (name string, stop func(context.Context) error) {
-	replica, component := f.world.server.Replicas[r.IntN(replicas)], pick(r, cluster.APIServer, cluster.Etcd)
+func (f *faults) draw(r *rand.Rand) processFault {
+	i, component := r.IntN(replicas), pick(r, cluster.APIServer, cluster.Etcd)
+	replica, of := f.world.server.Replicas[i], f.proxies[i:i+1]
 	seconds := func(most int) time.Duration { return time.Duration(1+r.IntN(most)) * time.Second }
 	switch r.IntN(9) {
 	case 0, 1:
 		after := seconds(20)
-		return "replica killed", func(ctx context.Context) error { return f.killReplica(ctx, replica, after) }
+		return processFault{"replica killed", of, func(ctx context.Context) error { return f.killReplica(ctx, replica, after) }}
 	case 2, 3:
-		after := seconds(60)
-		return "replica paused", func(ctx context.Context) error { return pauseFor(ctx, after, replica.Pause, replica.Continue) }
+		d := seconds(60)
+		return processFault{"replica paused", of, func(ctx context.Context) error { return pauseFor(ctx, d, replica.Pause, replica.Continue) }}
 	case 4, 5:
 		after := seconds(5)
-		return component + " killed", f.outage(component, func(ctx context.Context) error { return f.world.kill(ctx, component, after) })
+		kill := func(ctx context.Context) error { return f.world.kill(ctx, component, after) }
+		return processFault{component + " killed", f.proxies, f.outage(component, kill)}
 	case 6, 7:
-		after := seconds(20)
-		return component + " paused", f.outage(component, func(ctx context.Context) error { return f.world.pause(ctx, component, after) })
+		d := seconds(20)
+		pause := func(ctx context.Context) error { return f.world.pause(ctx, component, d) }
+		return processFault{component + " paused", f.proxies, f.outage(component, pause)}
 	}
-	return "serving certificate renewed", f.renew
+	return processFault{"serving certificate renewed", nil, f.renew}
 }
 
 func (f *faults) killReplica(ctx context.Context, r *winnow.Replica, after time.Duration) error {
