@@ -302,7 +302,8 @@ func (p *Proxy) track(conn net.Conn, state http.ConnState) {
 	defer p.lock.Unlock()
 	if state == http.StateNew {
 		p.conns[conn] = true
-	} else if state == http.StateClosed {
+	}
+	if state == http.StateClosed {
 		delete(p.conns, conn)
 	}
 }
