@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	mutatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/client-go/discovery"
@@ -19,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/winnow-dev/winnow/pkg/logonce"
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
@@ -67,7 +71,7 @@ var policyPlugins = map[string][]string{
 // adaptTo disables what needs resources that the cluster does not serve, and says so in one line of the log. It returns an error if
 // permissions for the rest are missing.
 func (o *Options) adaptTo(ctx context.Context, client kubernetes.Interface) error {
-	admission, err := served(client.Discovery(), admissionGroup)
+	admission, err := served(ctx, client.Discovery(), admissionGroup)
 	if err != nil {
 		return err
 	}
@@ -78,7 +82,7 @@ func (o *Options) adaptTo(ctx context.Context, client kubernetes.Interface) erro
 			o.Recommended.Admission.DisablePlugins = append(o.Recommended.Admission.DisablePlugins, plugin)
 		}
 	}
-	flowControl, err := served(client.Discovery(), flowControlGroup)
+	flowControl, err := served(ctx, client.Discovery(), flowControlGroup)
 	if err != nil {
 		return err
 	}
@@ -94,8 +98,8 @@ func (o *Options) adaptTo(ctx context.Context, client kubernetes.Interface) erro
 }
 
 // served returns the resources of a group and version; none if the cluster does not serve it.
-func served(client discovery.DiscoveryInterface, gv schema.GroupVersion) (map[string]bool, error) {
-	list, err := client.ServerResourcesForGroupVersion(gv.String())
+func served(ctx context.Context, client discovery.DiscoveryInterface, gv schema.GroupVersion) (map[string]bool, error) {
+	list, err := patiently(ctx, func() (*metav1.APIResourceList, error) { return client.ServerResourcesForGroupVersion(gv.String()) })
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -107,6 +111,34 @@ func served(client discovery.DiscoveryInterface, gv schema.GroupVersion) (map[st
 		names[r.Name] = true
 	}
 	return names, nil
+}
+
+// patiently repeats a request while the API server is unavailable, or fails, until ctx ends. Otherwise a replica that starts during a short
+// outage would end, and Kubernetes would wait for up to five minutes before it starts the replica again.
+func patiently[T any](ctx context.Context, request func() (T, error)) (out T, err error) {
+	var errs logonce.Errors
+	ended := wait.PollUntilContextCancel(ctx, storagePoll, true, func(ctx context.Context) (bool, error) {
+		out, err = request()
+		if !mayPass(err) {
+			return true, nil
+		}
+		errs.Log(ctx, err, "The API server does not answer as it should, trying again")
+		return false, nil
+	})
+	if err == nil {
+		err = ended
+	}
+	return out, err
+}
+
+// mayPass reports whether the same request may succeed later.
+func mayPass(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	}
+	return err != nil
 }
 
 func hasAll(served map[string]bool, names []string) bool {

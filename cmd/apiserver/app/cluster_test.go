@@ -5,13 +5,18 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	discoveryfake "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -106,6 +111,44 @@ func TestMissingRights(t *testing.T) {
 	const want = "\n  kubectl auth can-i list flowschemas.flowcontrol.apiserver.k8s.io\n  kubectl auth can-i watch namespaces"
 	if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "mutatingadmission") {
 		t.Errorf("got %v, want an error that ends with%s", err, want)
+	}
+}
+
+// TestOutageAtStart: a replica that starts while the API server fails waits for it, as long as it may take to start.
+func TestOutageAtStart(t *testing.T) {
+	busy, down := apierrors.NewTooManyRequestsError("later"), apierrors.NewServiceUnavailable("down")
+	cut, forbidden := errors.New("connection reset"), apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+	for name, tc := range map[string]struct {
+		answers []error // of the first requests; the others succeed
+		want    error
+	}{
+		"none":                   {nil, nil},
+		"a short one":            {[]error{busy, down, cut}, nil},
+		"a refusal":              {[]error{forbidden}, forbidden},
+		"one that does not end":  {slices.Repeat([]error{down}, 1000), down},
+		"a refusal after an end": {[]error{down, forbidden}, forbidden},
+	} {
+		for _, resource := range []string{"resource", "selfsubjectaccessreviews"} { // Discovery is the former.
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
+				defer cancel()
+				client, answers := clusterServing(nil, nil), tc.answers
+				var lock sync.Mutex
+				client.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+					lock.Lock()
+					defer lock.Unlock()
+					if len(answers) == 0 {
+						return false, nil, nil
+					}
+					next := answers[0]
+					answers = answers[1:]
+					return true, nil, next
+				})
+				if err := NewOptions().adaptTo(ctx, client); !errors.Is(err, tc.want) {
+					t.Errorf("%s of %s: got %v, want %v", name, resource, err, tc.want)
+				}
+			})
+		}
 	}
 }
 

@@ -51,7 +51,9 @@ func checkRights(ctx context.Context, client kubernetes.Interface, rights []auth
 			review := &authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &rights[i]},
 			}
-			answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			answer, err := patiently(ctx, func() (*authorizationv1.SelfSubjectAccessReview, error) {
+				return client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			})
 			if err != nil {
 				return fmt.Errorf("cannot ask the cluster what Winnow may do: %w", err)
 			}

@@ -49,7 +49,9 @@ func (o *Options) checkAuthentication(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		configMap, err = client.CoreV1().ConfigMaps(authenticationNamespace).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
+		configMap, err = patiently(ctx, func() (*corev1.ConfigMap, error) {
+			return client.CoreV1().ConfigMaps(authenticationNamespace).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
+		})
 		if err != nil {
 			return fmt.Errorf("cannot read how the cluster authenticates its proxy: bind Winnow's user to the Role "+
 				"extension-apiserver-authentication-reader in %s, or give --requestheader-client-ca-file and "+
