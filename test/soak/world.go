@@ -54,7 +54,7 @@ type world struct {
 	uses      *uses
 	faults    *faults // nil without them
 	checker   *checker
-	restarts  int
+	restarts  int               // of the API server and of etcd
 	restarted time.Time         // the last time
 	heaps     map[string][]byte // at the start, by replica
 }
