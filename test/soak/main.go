@@ -182,7 +182,7 @@ func (w *world) conclude(v verdict) {
 		"%d of which came less than %v after something had begun to use the object",
 		u.created.Load(), u.used.Load(), u.renamed.Load(), u.deleted.Load(), w.uses.requests, w.uses.late, lateMost)
 	w.printf(
-		"%d DELETE requests of Winnow, by status %v; %d more without an event in the audit log, since the API server or etcd was stopped %d times",
+		"%d DELETE requests of Winnow, by status %v; %d more without an event in the audit log, as the API server or etcd was stopped %d times",
 		v.requests,
 		v.answers,
 		v.lost,
