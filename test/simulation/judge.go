@@ -53,7 +53,6 @@ type judge struct {
 	byOld    int // that are right by an older view alone
 	faults   []string
 	holds    map[oracle.PolicyInNamespace]*hold
-	held     int // changes that had to be held
 	revision int64
 	// wentBack is when the store went back last.
 	wentBack time.Time
@@ -131,7 +130,6 @@ func (j *judge) changed() {
 		}
 		h := &hold{since: now, generation: p.GetGeneration(), approved: p.GetAnnotations()[gc.AnnotationApprovedHold], uids: sets.New(uids...)}
 		j.holds[key] = h
-		j.held++
 	}
 }
 

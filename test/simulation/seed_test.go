@@ -71,7 +71,7 @@ func lastOf(log string) string { return log[max(0, len(log)-5000):] }
 
 // runSeed runs a seed and ends the process.
 func runSeed(t *testing.T) {
-	began, dir := time.Now(), t.TempDir()
+	dir := t.TempDir()
 	klog.StopFlushDaemon()               // It would run from time to time, in the time of the machine.
 	cryptotest.SetGlobalRandom(t, *seed) // for keys and names
 	// The handler that sleeps after an error compares the time of the bubble with that of the machine: it would sleep for years.
@@ -92,5 +92,5 @@ func runSeed(t *testing.T) {
 		}
 		os.Exit(0)
 	})
-	t.Fatalf("the simulation did not end the process, %v after its start", time.Since(began))
+	t.Fatal("the simulation did not end the process")
 }

@@ -72,7 +72,6 @@ type simulation struct {
 	replicas []*replica
 	started  int
 	created  int
-	faultsOn bool
 	// control and bookmark are when the controllers of Kubernetes look next, and when watches get the next bookmark.
 	control, bookmark time.Time
 	// skewUntil is when the clock of the API server is right again.
@@ -146,7 +145,6 @@ func (s *simulation) lagOf(replica string) time.Duration {
 // simulate runs for a time, and then without faults until nothing that is due may be left.
 func (s *simulation) simulate(length time.Duration) {
 	s.run(time.Now().Add(time.Minute)) // The replicas start.
-	s.faultsOn = true
 	for end := time.Now().Add(length); time.Now().Before(end) && len(s.judge.faults) == 0; {
 		s.run(time.Now().Add(time.Duration(s.random.ExpFloat64() * float64(between))))
 		s.step()
@@ -229,7 +227,7 @@ func (s *simulation) act() {
 		s.quota()
 	case n < 184:
 		s.approve()
-	case s.faultsOn && n < 191:
+	case n < 191:
 		s.fault()
 	}
 }
@@ -321,7 +319,7 @@ func (s *simulation) kill(i int) {
 
 // heal ends all faults.
 func (s *simulation) heal() {
-	s.faultsOn, s.skew = false, 0
+	s.skew = 0
 	for _, r := range s.replicas {
 		l := s.link(r.host)
 		l.down, l.wrong, l.lags = time.Time{}, 0, map[string]lag{}

@@ -375,13 +375,19 @@ func TestAnUnseenChange(t *testing.T) {
 	}
 }
 
+// takesOnceListed lists Jobs that finished an hour ago, and fails unless there is an order for each.
+func (w *world) takesOnceListed(all ...string) {
+	w.Helper()
+	w.upsert(jobs(time.Hour, all...)...)
+	w.listCovered()
+	w.confirmFresh()
+	w.takes(all...)
+}
+
 // TestStatusOfALeaderThatHasJustStarted: a leader writes status before it knows all objects, and reads what it wrote. It must not compare
 // what was due before it started with that.
 func TestStatusOfALeaderThatHasJustStarted(t *testing.T) {
 	all := names("a-", 4)
-	p := func(due int64) *testbuilders.PolicyBuilder {
-		return ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: due})
-	}
 	for name, list := range map[string]func(w *world){
 		"objects are not listed": func(*world) {},
 		"some are":               func(w *world) { w.upsert(jobs(time.Hour, all[:1]...)...) },
@@ -389,13 +395,10 @@ func TestStatusOfALeaderThatHasJustStarted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := restarted(t, testbuilders.Now)
-			w.lists([]string{testbuilders.Home}, p(4))
+			w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 4}))
 			list(w)
-			w.observePolicy(p(4).Status(status.Of(new(w.report("p")), metav1.NewTime(w.now))))
-			w.upsert(jobs(time.Hour, all...)...)
-			w.listCovered()
-			w.confirmFresh()
-			w.takes(all...)
+			w.observePolicy(ttlPolicy("30m", 1).Status(status.Of(new(w.report("p")), metav1.NewTime(w.now))))
+			w.takesOnceListed(all...)
 		})
 	}
 }
@@ -412,10 +415,7 @@ func TestStatusOfALeaderThatStartsWithAnApproval(t *testing.T) {
 	for range 2 { // Nothing is counted twice.
 		w.observePolicy(p(status.Of(new(w.report("p")), metav1.NewTime(w.now))))
 	}
-	w.upsert(jobs(time.Hour, all...)...)
-	w.listCovered()
-	w.confirmFresh()
-	w.takes(all...)
+	w.takesOnceListed(all...)
 }
 
 // TestDoubtBeforeARestart: while Winnow is not certain, it deletes nothing. What a person has approved, or time has made due, needs no
@@ -440,10 +440,7 @@ func TestDoubtBeforeARestart(t *testing.T) {
 			w := restarted(t, before.now)
 			w.now = before.now
 			w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(status.Of(&r, metav1.NewTime(w.now))))
-			w.upsert(jobs(time.Hour, all...)...)
-			w.listCovered()
-			w.confirmFresh()
-			w.takes(all...)
+			w.takesOnceListed(all...)
 		})
 	}
 }

@@ -5,6 +5,7 @@ package faultproxy
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // apiServer answers what it is sent, and watches with what the test sends.
@@ -346,10 +348,8 @@ func TestSpans(t *testing.T) {
 // until waits until something is true.
 func until(t *testing.T, is func() bool) {
 	t.Helper()
-	for !is() {
-		if t.Context().Err() != nil {
-			t.Fatal("the test ends")
-		}
-		time.Sleep(time.Millisecond)
+	err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatal(err)
 	}
 }
