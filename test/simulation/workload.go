@@ -21,6 +21,13 @@ import (
 
 const policiesPath = "/apis/gc.winnow.dev/v1alpha1"
 
+// Expressions that the model knows. The second fails for what has no such label.
+const (
+	ofSome          = "object.metadata.name.endsWith('1')"
+	ofArchived      = "object.metadata.labels.archived == 'true'"
+	perhapsArchived = "object.metadata.?labels[?'archived'].orValue('') == 'true'"
+)
+
 type content = map[string]any
 
 // draw returns one of several values.
@@ -113,7 +120,7 @@ func (s *simulation) change() {
 	if o == nil {
 		return
 	}
-	what := draw(s, "finish", "finish", "annotate", "annotate", "release", "label", "finalize", "delete", "touch")
+	what := draw(s, "finish", "finish", "annotate", "annotate", "release", "label", "archive", "finalize", "delete", "touch")
 	if what == "delete" {
 		_, err := s.store.Delete(r, keyOf(o), &metav1.DeleteOptions{})
 		s.try("delete "+r.Resource+" "+o.Meta.Name, err)
@@ -132,6 +139,8 @@ func (s *simulation) change() {
 			delete(metadata, "annotations")
 		case "label":
 			metadata["labels"] = content{"app": draw(s, "x", "y", "z")}
+		case "archive":
+			metadata["labels"].(map[string]any)["archived"] = draw(s, "true", "false")
 		case "finalize":
 			delete(metadata, "finalizers")
 		case "touch":
@@ -210,6 +219,14 @@ func (s *simulation) spec() content {
 			delete(rule, "outcome")
 			rule["after"], rule["unfinished"], rule["resources"] = "Created", draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
 		}
+		if s.percent(20) {
+			rule["matchConditions"] = []any{content{"name": "c", "expression": draw(s, ofSome, ofArchived)}}
+		}
+		if s.percent(20) {
+			rule["waitFor"] = content{
+				"expression": draw(s, ofArchived, perhapsArchived), "atMost": draw(s, "1m", "10m", "1h"), "onTimeout": draw(s, "Keep", "Delete"),
+			}
+		}
 		rules = append(rules, rule)
 	}
 	if rules != nil {
@@ -246,7 +263,11 @@ func (s *simulation) guardrails() content {
 	case 2:
 		return content{"suspendAll": true}
 	case 3:
-		return content{"holdAbove": content{"objects": 2 + s.random.IntN(10)}}
+		above := content{"objects": 2 + s.random.IntN(10)}
+		if s.percent(30) {
+			above["percent"] = 5 + s.random.IntN(90)
+		}
+		return content{"holdAbove": above}
 	case 4:
 		schedule, duration := draw(s, "*/10 * * * *", "0,30 * * * *", "5 * * * *"), draw(s, "2m", "7m")
 		return content{"windows": []any{content{"schedule": schedule, "duration": duration}}}
