@@ -53,6 +53,7 @@ type judge struct {
 	byOld    int // that are right by an older view alone
 	faults   []string
 	holds    map[oracle.PolicyInNamespace]*hold
+	matched  matched
 	revision int64
 	// wentBack is when the store went back last.
 	wentBack time.Time
@@ -89,10 +90,13 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 		j.byOld++
 		return
 	}
+	j.follow()
+	matched := j.matched.times(time.Time{})
 	revision := j.store.Revision() - 1 // of the moment before
 	answers := []oracle.Answer{}
 	for i, at := range j.views(revision, now, j.lag(from)) {
 		w := j.world(at.policies, at.objects, at.now)
+		w.Matched = matched
 		w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == fact.UID }), fact)
 		answer := w.Answers()[fact.UID]
 		if answer.Action == oracle.Delete {
@@ -111,6 +115,7 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 func (j *judge) restored() {
 	j.wentBack, j.revision = time.Now(), j.store.Revision()
 	clear(j.holds)
+	j.matched.changes = []change{{j.revision, j.wentBack}}
 }
 
 // changed looks for a change of a policy that makes too many objects due at once.
@@ -258,10 +263,13 @@ func (j *judge) listedHolds() map[string]string {
 	return out
 }
 
-// left returns what is due, and may go, by the newest state.
-func (j *judge) left() (out []string) {
+// left returns what is due, and may go, by the newest state. Since a time, nothing has gone wrong: a replica that was killed before may
+// have forgotten since when rules match.
+func (j *judge) left(since time.Time) (out []string) {
 	revision := j.store.Revision()
 	w := j.world(revision, revision, time.Now())
+	j.follow()
+	w.Matched = j.matched.times(since)
 	answers := w.Answers()
 	for _, f := range w.Objects {
 		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 	"github.com/winnow-dev/winnow/pkg/pki"
@@ -88,12 +90,16 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	if err != nil {
 		return nil, err
 	}
-	store := apiserver.NewStore(time.Now, nil, resources()...)
+	judge := &judge{
+		facts: map[*apiserver.Object]*lifecycle.Fact{}, holds: map[oracle.PolicyInNamespace]*hold{},
+		matched: matched{spells: map[types.UID]map[string]*spell{}},
+	}
+	store := apiserver.NewStore(time.Now, judge.matched.observe, resources()...)
 	s := &simulation{
 		network: newNetwork(store, rand.New(rand.NewPCG(seed, 1))), ctx: ctx, dir: dir, random: rand.New(rand.NewPCG(seed, 2)), proxies: proxies,
-		seed: seed, began: time.Now(), behind: map[string]lag{},
+		seed: seed, began: time.Now(), behind: map[string]lag{}, judge: judge,
 	}
-	s.judge = &judge{store: store, facts: map[*apiserver.Object]*lifecycle.Fact{}, lag: s.lagOf, holds: map[oracle.PolicyInNamespace]*hold{}}
+	judge.store, judge.lag = store, s.lagOf
 	s.network.deleted, s.network.wrote = s.judge.deleted, s.judge.changed
 	http.DefaultTransport = s.network
 	if err := found(store, proxies.CertPEM()); err != nil {
@@ -152,8 +158,9 @@ func (s *simulation) simulate(length time.Duration) {
 	}
 	s.heal()
 	s.restartInDoubt()
+	began := time.Now()
 	s.pass(settle, s.approve)
-	if left := s.judge.left(); len(s.judge.faults) == 0 && len(left) > 0 {
+	if left := s.judge.left(began); len(s.judge.faults) == 0 && len(left) > 0 {
 		s.judge.fault("left although due: %s", strings.Join(left, "; "))
 	}
 }
@@ -173,6 +180,7 @@ func (s *simulation) step() {
 			w.Bookmark()
 		}
 		s.bookmark = now.Add(bookmarked)
+		s.judge.follow()
 		s.store.Compact(now.Add(-kept))
 		clear(s.judge.facts)
 	}

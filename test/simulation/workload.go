@@ -220,6 +220,12 @@ func (s *simulation) spec() content {
 			rule["after"], rule["unfinished"], rule["resources"] = "Created", draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
 		}
 		if s.percent(20) {
+			delete(rule, "outcome")
+			delete(rule, "capacity")
+			rule["after"], rule["unfinished"], rule["resources"] = "Matched", draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
+			rule["ttl"] = draw(s, "0s", "1m", "10m")
+		}
+		if s.percent(20) {
 			rule["matchConditions"] = []any{content{"name": "c", "expression": draw(s, ofSome, ofArchived)}}
 		}
 		if s.percent(20) {

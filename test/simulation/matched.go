@@ -1,0 +1,97 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/oracle"
+	"github.com/winnow-dev/winnow/test/simulation/apiserver"
+)
+
+// unseen is for how long an object may stop to match a rule without a replica that starts, or lists again, seeing it.
+const unseen = 3 * time.Minute
+
+// matched is since when rules with after: Matched match objects.
+type matched struct {
+	changes []change
+	spells  map[types.UID]map[string]*spell // by the identity of the rule
+}
+
+// change is a revision at which an object may have begun or ceased to match.
+type change struct {
+	revision int64
+	at       time.Time
+}
+
+// spell is the time for which a rule matches an object. A break that is shorter than unseen does not end it.
+type spell struct {
+	since, until time.Time // until is zero while it matches
+}
+
+// observe notes a change of the store. It is called with the lock of the store.
+func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
+	if slices.Contains([]schema.GroupResource{jobs, pods, policies, clusterPolicies, namespaces}, r.GroupResource()) {
+		m.changes = append(m.changes, change{e.Revision, e.Time})
+	}
+}
+
+// follow takes in what has changed.
+func (j *judge) follow() {
+	for _, c := range j.matched.changes {
+		j.matched.take(j.world(c.revision, c.revision, c.at))
+	}
+	j.matched.changes = nil
+}
+
+func (m *matched) take(w *oracle.World) {
+	rules := map[types.UID]map[string]bool{}
+	if len(w.MatchedRules()) > 0 {
+		for _, f := range w.Objects {
+			rules[f.UID] = map[string]bool{}
+			for _, identity := range w.RulesThatMatch(f) {
+				rules[f.UID][identity] = true
+			}
+		}
+	}
+	for uid, spells := range m.spells {
+		for identity, s := range spells {
+			switch {
+			case rules[uid][identity]:
+				s.until = time.Time{}
+			case s.until.IsZero():
+				s.until = w.Now
+			}
+		}
+		maps.DeleteFunc(spells, func(_ string, s *spell) bool { return !s.until.IsZero() && w.Now.Sub(s.until) > unseen })
+	}
+	maps.DeleteFunc(m.spells, func(_ types.UID, spells map[string]*spell) bool { return len(spells) == 0 })
+	for uid, identities := range rules {
+		for identity := range identities {
+			if m.spells[uid] == nil {
+				m.spells[uid] = map[string]*spell{}
+			}
+			if m.spells[uid][identity] == nil {
+				m.spells[uid][identity] = &spell{since: w.Now}
+			}
+		}
+	}
+}
+
+// times returns since when each rule matches each object, but not before a time.
+func (m *matched) times(least time.Time) map[types.UID]map[string]time.Time {
+	out := map[types.UID]map[string]time.Time{}
+	for uid, spells := range m.spells {
+		out[uid] = map[string]time.Time{}
+		for identity, s := range spells {
+			out[uid][identity] = later(s.since, least)
+		}
+	}
+	return out
+}
