@@ -302,6 +302,9 @@ func (j *judge) fact(o *apiserver.Object) *lifecycle.Fact {
 	if err != nil {
 		panic(err)
 	}
+	if f != nil {
+		f.Finishes = true // Jobs and Pods do.
+	}
 	j.facts[o] = f
 	return f
 }
