@@ -51,37 +51,37 @@ func (j *judge) follow() {
 }
 
 func (m *matched) take(w *oracle.World) {
-	rules := map[types.UID]map[string]bool{}
+	rules := map[types.UID][]string{}
 	if len(w.MatchedRules()) > 0 {
 		for _, f := range w.Objects {
-			rules[f.UID] = map[string]bool{}
-			for _, identity := range w.RulesThatMatch(f) {
-				rules[f.UID][identity] = true
-			}
+			rules[f.UID] = w.RulesThatMatch(f)
 		}
 	}
-	for uid, spells := range m.spells {
-		for identity, s := range spells {
-			switch {
-			case rules[uid][identity]:
-				s.until = time.Time{}
-			case s.until.IsZero():
-				s.until = w.Now
-			}
-		}
-		maps.DeleteFunc(spells, func(_ string, s *spell) bool { return !s.until.IsZero() && w.Now.Sub(s.until) > unseen })
-	}
-	maps.DeleteFunc(m.spells, func(_ types.UID, spells map[string]*spell) bool { return len(spells) == 0 })
+	m.end(w.Now, rules)
 	for uid, identities := range rules {
-		for identity := range identities {
+		for _, identity := range identities {
 			if m.spells[uid] == nil {
 				m.spells[uid] = map[string]*spell{}
 			}
 			if m.spells[uid][identity] == nil {
 				m.spells[uid][identity] = &spell{since: w.Now}
 			}
+			m.spells[uid][identity].until = time.Time{}
 		}
 	}
+}
+
+// end ends the spells of rules that do not match any more, and forgets those that ended long ago.
+func (m *matched) end(now time.Time, rules map[types.UID][]string) {
+	for uid, spells := range m.spells {
+		for identity, s := range spells {
+			if s.until.IsZero() && !slices.Contains(rules[uid], identity) {
+				s.until = now
+			}
+		}
+		maps.DeleteFunc(spells, func(_ string, s *spell) bool { return !s.until.IsZero() && now.Sub(s.until) > unseen })
+	}
+	maps.DeleteFunc(m.spells, func(_ types.UID, spells map[string]*spell) bool { return len(spells) == 0 })
 }
 
 // times returns since when each rule matches each object, but not before a time.

@@ -206,39 +206,44 @@ func (s *simulation) spec() content {
 	}
 	var rules []any
 	for i := range s.random.IntN(3) {
-		rule := content{"name": fmt.Sprintf("r%d", i), "selector": content{"matchLabels": content{"app": draw(s, "x", "y")}}}
-		if s.percent(30) {
-			rule["outcome"] = draw(s, "Failed", "Succeeded")
-		}
-		if s.percent(60) {
-			rule["ttl"] = draw(s, "0s", "1m", "20m", "never")
-		} else {
-			rule["capacity"] = s.capacity()
-		}
-		if s.percent(20) {
-			delete(rule, "outcome")
-			rule["after"], rule["unfinished"], rule["resources"] = "Created", draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
-		}
-		if s.percent(20) {
-			delete(rule, "outcome")
-			delete(rule, "capacity")
-			rule["after"], rule["unfinished"], rule["resources"] = "Matched", draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
-			rule["ttl"] = draw(s, "0s", "1m", "10m")
-		}
-		if s.percent(20) {
-			rule["matchConditions"] = []any{content{"name": "c", "expression": draw(s, ofSome, ofArchived)}}
-		}
-		if s.percent(20) {
-			rule["waitFor"] = content{
-				"expression": draw(s, ofArchived, perhapsArchived), "atMost": draw(s, "1m", "10m", "1h"), "onTimeout": draw(s, "Keep", "Delete"),
-			}
-		}
-		rules = append(rules, rule)
+		rules = append(rules, s.rule(i))
 	}
 	if rules != nil {
 		out["rules"] = rules
 	}
 	return out
+}
+
+// rule draws a rule of a policy.
+func (s *simulation) rule(i int) content {
+	rule := content{"name": fmt.Sprintf("r%d", i), "selector": content{"matchLabels": content{"app": draw(s, "x", "y")}}}
+	if s.percent(30) {
+		rule["outcome"] = draw(s, "Failed", "Succeeded")
+	}
+	if s.percent(60) {
+		rule["ttl"] = draw(s, "0s", "1m", "20m", "never")
+	} else {
+		rule["capacity"] = s.capacity()
+	}
+	if s.percent(20) {
+		delete(rule, "outcome")
+		rule["after"], rule["unfinished"], rule["resources"] = "Created", draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
+	}
+	if s.percent(20) {
+		delete(rule, "outcome")
+		delete(rule, "capacity")
+		rule["after"], rule["unfinished"], rule["resources"] = "Matched", draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
+		rule["ttl"] = draw(s, "0s", "1m", "10m")
+	}
+	if s.percent(20) {
+		rule["matchConditions"] = []any{content{"name": "c", "expression": draw(s, ofSome, ofArchived)}}
+	}
+	if s.percent(20) {
+		rule["waitFor"] = content{
+			"expression": draw(s, ofArchived, perhapsArchived), "atMost": draw(s, "1m", "10m", "1h"), "onTimeout": draw(s, "Keep", "Delete"),
+		}
+	}
+	return rule
 }
 
 // capacity draws a limit. Nulls remove what a patch finds.
