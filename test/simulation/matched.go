@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
 
-// unseen is for how long an object may stop to match a rule without a replica that starts, or lists again, seeing it.
+// unseen is for how long an object may cease to match a rule without a replica that starts, or lists again, seeing it.
 const unseen = 3 * time.Minute
 
 // matched is since when rules with after: Matched match objects.
