@@ -47,14 +47,16 @@ var (
 type judge struct {
 	store *apiserver.Store
 	// lag is how far what a replica knows of objects may be behind.
-	lag      func(replica string) time.Duration
-	facts    map[*apiserver.Object]*lifecycle.Fact
-	deletes  int
-	byOld    int // that are right by an older view alone
-	faults   []string
-	holds    map[oracle.PolicyInNamespace]*hold
-	matched  matched
-	revision int64
+	lag     func(replica string) time.Duration
+	facts   map[*apiserver.Object]*lifecycle.Fact
+	deletes int
+	// deadlines is how many deadlines were changed.
+	deadlines int
+	byOld     int // that are right by an older view alone
+	faults    []string
+	holds     map[oracle.PolicyInNamespace]*hold
+	matched   matched
+	revision  int64
 	// wentBack is when the store went back last.
 	wentBack time.Time
 }
@@ -85,10 +87,19 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 		j.fault("%s without preconditions or a propagation policy: %+v", what, a.Options)
 		return
 	}
+	right := func(answer oracle.Answer) bool { return answer.Action == oracle.Delete }
+	if answer, ok := j.decided(what, from, fact, right); ok {
+		j.heldBack(what, from, fact, answer)
+	}
+}
+
+// decided judges what a replica does to an object in a state: by what it may have known, the answer must have been right. It returns this
+// answer; false if there is nothing more to judge.
+func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(oracle.Answer) bool) (oracle.Answer, bool) {
 	now := time.Now()
 	if now.Sub(j.wentBack) < freshness+underWay { // Nobody can know yet.
 		j.byOld++
-		return
+		return oracle.Answer{}, false
 	}
 	j.follow()
 	matched := j.matched.times(time.Time{})
@@ -99,16 +110,16 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 		w.Matched = matched
 		w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == fact.UID }), fact)
 		answer := w.Answers()[fact.UID]
-		if answer.Action == oracle.Delete {
+		if right(answer) {
 			if i > 1 {
 				j.byOld++
 			}
-			j.heldBack(what, from, fact, answer)
-			return
+			return answer, true
 		}
 		answers = append(answers, answer)
 	}
-	j.fault("%s: it must stay: %+v; now %+v", what, answers[0], a.Deleted.Meta)
+	j.fault("%s: it must not: %+v; now %+v", what, answers[0], *fact)
+	return oracle.Answer{}, false
 }
 
 // restored takes in that the store went back. What people had approved or changed may not be there any more.
@@ -273,7 +284,7 @@ func (j *judge) left(since time.Time) (out []string) {
 	answers := w.Answers()
 	for _, f := range w.Objects {
 		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.
-		if a := answers[f.UID]; a.Action == oracle.Delete && !paced {
+		if a := answers[f.UID]; a.Action == oracle.Delete && !paced || a.Action == oracle.SetDeadline {
 			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
 		}
 	}

@@ -78,6 +78,8 @@ type network struct {
 	skew    time.Duration // of the API server's Date
 	// deleted is called with each DELETE of a replica that the API server has carried out, before the answer is sent.
 	deleted func(from string, a *apiserver.Answer)
+	// patched is called with each PATCH, like deleted.
+	patched func(from string, a *apiserver.Answer)
 	// wrote is called with each request that may have changed a policy.
 	wrote func()
 }
@@ -280,6 +282,9 @@ func (n *network) carryOut(x *exchange) *apiserver.Answer {
 	a := n.store.Handle(x.Request, bytes.Clone(x.data), func(w *apiserver.Watch) { n.ready(x, w) })
 	if a.Deleted != nil {
 		n.deleted(x.from, a)
+	}
+	if a.Patched != nil {
+		n.patched(x.from, a)
 	}
 	if x.Method != http.MethodGet && strings.Contains(x.URL.Path, "policies") && !strings.Contains(x.URL.Path, barrier) {
 		n.wrote()

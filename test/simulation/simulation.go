@@ -39,16 +39,17 @@ const (
 
 // Result is what one seed led to.
 type Result struct {
-	Seed     uint64
-	Messages int    // that were delivered
-	Digest   string // of all messages in their order: runs with the same digest were the same
-	Seconds  int    // that were simulated
-	Objects  int    // that users created
-	Replicas int    // that were started
-	Deletes  int    // that were carried out
-	Older    int    // of them, right only by what a replica knew because of a fault
-	Faults   []string
-	Refused  []string // requests of users that should have been carried out
+	Seed      uint64
+	Messages  int    // that were delivered
+	Digest    string // of all messages in their order: runs with the same digest were the same
+	Seconds   int    // that were simulated
+	Objects   int    // that users created
+	Replicas  int    // that were started
+	Deletes   int    // that were carried out
+	Deadlines int    // that were set, changed or removed
+	Older     int    // of them, right only by what a replica knew because of a fault
+	Faults    []string
+	Refused   []string // requests of users that should have been carried out
 }
 
 func (s *simulation) result() *Result {
@@ -56,7 +57,7 @@ func (s *simulation) result() *Result {
 	defer s.unexpectedLock.Unlock()
 	return &Result{
 		Seed: s.seed, Messages: s.steps, Digest: fmt.Sprintf("%x", s.digest), Seconds: int(time.Since(s.began).Seconds()), Objects: s.created,
-		Replicas: s.started, Deletes: s.judge.deletes, Older: s.judge.byOld, Faults: s.judge.faults, Refused: s.refused,
+		Replicas: s.started, Deletes: s.judge.deletes, Deadlines: s.judge.deadlines, Older: s.judge.byOld, Faults: s.judge.faults, Refused: s.refused,
 	}
 }
 
@@ -100,7 +101,7 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 		seed: seed, began: time.Now(), behind: map[string]lag{}, judge: judge,
 	}
 	judge.store, judge.lag = store, s.lagOf
-	s.network.deleted, s.network.wrote = s.judge.deleted, s.judge.changed
+	s.network.deleted, s.network.patched, s.network.wrote = judge.deleted, judge.patched, judge.changed
 	http.DefaultTransport = s.network
 	if err := found(store, proxies.CertPEM()); err != nil {
 		return nil, err
@@ -173,6 +174,7 @@ func (s *simulation) step() {
 	}
 	if !now.Before(s.control) {
 		s.collectGarbage()
+		s.endOverdue()
 		s.control = now.Add(controlled)
 	}
 	if !now.Before(s.bookmark) {

@@ -66,8 +66,14 @@ func (s *simulation) create() {
 	if s.percent(5) && r == jobs {
 		o["spec"] = content{"ttlSecondsAfterFinished": 60 * s.random.IntN(60)}
 	}
-	if s.percent(40) {
+	switch s.random.IntN(10) {
+	case 0, 1, 2, 3:
 		o["status"] = s.finished(r)
+	case 4, 5, 6:
+		o["status"] = content{"startTime": s.timestamp(time.Duration(s.random.IntN(3600)) * time.Second)}
+		if r == jobs && s.percent(10) {
+			o["spec"].(content)["suspend"] = true
+		}
 	}
 	_, err := s.store.Create(r, o)
 	s.try("create "+r.Resource, err)
@@ -76,15 +82,20 @@ func (s *simulation) create() {
 func (s *simulation) finished(r schema.GroupResource) content {
 	at := s.timestamp(time.Duration(s.random.IntN(5)) * time.Second)
 	if r == pods {
-		return content{"phase": draw(s, "Succeeded", "Failed"), "containerStatuses": []any{content{
-			"name": "c", "ready": false, "restartCount": 0, "image": "i", "imageID": "i",
-			"state": content{"terminated": content{"exitCode": 0, "finishedAt": at, "startedAt": at}},
-		}}}
+		return ofPod(draw(s, "Succeeded", "Failed"), at)
 	}
 	if s.percent(30) {
 		return content{"conditions": []any{content{"type": "Failed", "status": "True", "lastTransitionTime": at}}}
 	}
 	return content{"completionTime": at, "conditions": []any{content{"type": "Complete", "status": "True", "lastTransitionTime": at}}}
+}
+
+// ofPod is the status of a Pod that ended at a time.
+func ofPod(phase, at string) content {
+	return content{"phase": phase, "containerStatuses": []any{content{
+		"name": "c", "ready": false, "restartCount": 0, "image": "i", "imageID": "i",
+		"state": content{"terminated": content{"exitCode": 0, "finishedAt": at, "startedAt": at}},
+	}}}
 }
 
 func (s *simulation) annotations() content {
@@ -120,7 +131,7 @@ func (s *simulation) change() {
 	if o == nil {
 		return
 	}
-	what := draw(s, "finish", "finish", "annotate", "annotate", "release", "label", "archive", "finalize", "delete", "touch")
+	what := draw(s, "finish", "finish", "annotate", "annotate", "release", "label", "archive", "finalize", "delete", "resume", "touch")
 	if what == "delete" {
 		_, err := s.store.Delete(r, keyOf(o), &metav1.DeleteOptions{})
 		s.try("delete "+r.Resource+" "+o.Meta.Name, err)
@@ -130,7 +141,7 @@ func (s *simulation) change() {
 		metadata := c["metadata"].(map[string]any)
 		switch what {
 		case "finish":
-			if c["status"] == nil {
+			if status, _ := c["status"].(map[string]any); status["phase"] == nil && status["conditions"] == nil {
 				c["status"] = s.finished(r)
 			}
 		case "annotate":
@@ -143,6 +154,8 @@ func (s *simulation) change() {
 			metadata["labels"].(map[string]any)["archived"] = draw(s, "true", "false")
 		case "finalize":
 			delete(metadata, "finalizers")
+		case "resume":
+			delete(c["spec"].(map[string]any), "suspend")
 		case "touch":
 			metadata["labels"].(map[string]any)["touched"] = fmt.Sprint(s.random.IntN(1000))
 		}
@@ -204,6 +217,9 @@ func (s *simulation) spec() content {
 	if s.percent(10) {
 		out["suspend"] = true
 	}
+	if s.percent(15) {
+		out["activeDeadline"] = draw(s, "1m", "10m", "1h")
+	}
 	var rules []any
 	for i := range s.random.IntN(3) {
 		rules = append(rules, s.rule(i))
@@ -224,6 +240,9 @@ func (s *simulation) rule(i int) content {
 		rule["ttl"] = draw(s, "0s", "1m", "20m", "never")
 	} else {
 		rule["capacity"] = s.capacity()
+	}
+	if s.percent(20) {
+		rule["activeDeadline"] = draw(s, "1m", "10m", "1h")
 	}
 	if s.percent(20) {
 		s.count(rule, "Created")
@@ -247,6 +266,7 @@ func (s *simulation) rule(i int) content {
 // count has a rule count from something else than the end, which takes no outcome and needs a resource.
 func (s *simulation) count(rule content, after string) {
 	delete(rule, "outcome")
+	delete(rule, "activeDeadline")
 	rule["after"], rule["unfinished"], rule["resources"] = after, draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
 }
 

@@ -15,6 +15,8 @@ type (
 	World = model.World
 	// Namespace is what matters of a namespace.
 	Namespace = model.Namespace
+	// Notice is a notice that an object will be deleted.
+	Notice = model.Notice
 	// Answer is what happens to an object, and why.
 	Answer = model.Answer
 	// PolicyInNamespace is what a hold stops.
@@ -26,5 +28,9 @@ func NewlyDue(before, after *World) map[PolicyInNamespace][]types.UID {
 	return model.NewlyDue(before, after)
 }
 
-// Delete is the Action of an Answer for an object that is due and may go.
-const Delete = model.Delete
+const (
+	// Delete is the Action of an Answer for an object that is due and may go.
+	Delete = model.Delete
+	// SetDeadline is the Action of an Answer for an object whose deadline is to be set, changed or removed.
+	SetDeadline = model.SetDeadline
+)

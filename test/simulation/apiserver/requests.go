@@ -60,6 +60,9 @@ type Answer struct {
 	// Deleted is the state of what a DELETE has deleted, or marked, with the precondition that it named.
 	Deleted *Object
 	Options *metav1.DeleteOptions
+	// Patched is the state that a PATCH has changed, and Patch its body.
+	Patched *Object
+	Patch   []byte
 }
 
 // Handle answers a request. A watch calls ready when it has something to send.
@@ -114,8 +117,11 @@ func (s *Store) one(t *table, r *Request, data []byte, contentType string) *Answ
 		code = http.StatusCreated
 	}
 	out := s.single(t, r, code, o)
-	if r.Verb == "delete" && len(r.delete.DryRun) == 0 {
+	switch {
+	case r.Verb == "delete" && len(r.delete.DryRun) == 0:
 		out.Deleted, out.Options = before, &r.delete
+	case r.Verb == "patch" && !r.dryRun:
+		out.Patched, out.Patch = before, data
 	}
 	return out
 }
