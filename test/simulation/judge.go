@@ -41,6 +41,7 @@ var (
 	namespaces      = schema.GroupResource{Resource: "namespaces"}
 	policies        = schema.GroupResource{Group: "internal.gc.winnow.dev", Resource: "storedcleanuppolicies"}
 	clusterPolicies = schema.GroupResource{Group: "internal.gc.winnow.dev", Resource: "storedclustercleanuppolicies"}
+	marks           = schema.GroupResource{Group: "internal.gc.winnow.dev", Resource: "usagemarks"}
 )
 
 // judge says whether each DELETE was right, by the store and a model of its own.
@@ -219,7 +220,7 @@ func (j *judge) views(revision int64, now time.Time, lag time.Duration) []view {
 
 // world is what the model needs, by policies and namespaces of one revision, and objects of another.
 func (j *judge) world(byPolicies, byObjects int64, now time.Time) *oracle.World {
-	w := &oracle.World{Now: now, Namespaces: map[string]oracle.Namespace{}}
+	w := &oracle.World{Now: now, Namespaces: map[string]oracle.Namespace{}, Notices: j.notices(byObjects)}
 	for _, o := range j.store.At(namespaces, byPolicies) {
 		w.Namespaces[o.Meta.Name] = oracle.Namespace{
 			Labels: o.Meta.Labels, Terminating: o.Meta.DeletionTimestamp != nil,
@@ -288,7 +289,7 @@ func (j *judge) left(since time.Time) (out []string) {
 			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
 		}
 	}
-	return out
+	return append(out, j.untold()...)
 }
 
 // fact returns what matters of an object; nil if no policy can name it.

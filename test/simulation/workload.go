@@ -242,6 +242,9 @@ func (s *simulation) rule(i int) content {
 		rule["capacity"] = s.capacity()
 	}
 	if s.percent(20) {
+		rule["notice"] = draw(s, "1s", "1m", "3m")
+	}
+	if s.percent(20) {
 		rule["activeDeadline"] = draw(s, "1m", "10m", "1h")
 	}
 	if s.percent(20) {
@@ -290,9 +293,11 @@ func (s *simulation) capacity() content {
 
 // guardrails draws what a cluster policy demands of others.
 func (s *simulation) guardrails() content {
-	switch s.random.IntN(7) {
+	switch s.random.IntN(8) {
 	case 0:
 		return content{"minTTL": "2m"}
+	case 6:
+		return content{"minNotice": draw(s, "1s", "1m", "3m")}
 	case 1:
 		return content{"maxTTL": "30m", "allowNever": false}
 	case 2:

@@ -1,0 +1,52 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/oracle"
+)
+
+// told is after how long a notice that an object needs has been given.
+const told = time.Minute
+
+// notices are the notices that are stored at a revision. Of several for an object, the one counts that keeps it for longer.
+func (j *judge) notices(revision int64) map[types.UID]oracle.Notice {
+	out := map[types.UID]oracle.Notice{}
+	for _, o := range j.store.At(marks, revision) {
+		var stored struct {
+			Notices map[types.UID]struct{ Given, At, Delivered time.Time }
+		}
+		mustDecode(o, &stored)
+		for uid, n := range stored.Notices {
+			out[uid] = oracle.Notice{
+				Given: later(out[uid].Given, n.Given), At: later(out[uid].At, n.At), Delivered: later(out[uid].Delivered, n.Delivered),
+			}
+		}
+	}
+	return out
+}
+
+// untold returns the objects that have needed a notice for some time, and have none.
+func (j *judge) untold() (out []string) {
+	needed := func(at time.Time) (map[types.UID]time.Time, *oracle.World) {
+		revision := j.store.RevisionAt(at)
+		w := j.world(revision, revision, at)
+		w.Matched = j.matched.times(time.Time{})
+		return w.NeedsNotice(), w
+	}
+	before, _ := needed(time.Now().Add(-told))
+	now, w := needed(time.Now())
+	for _, f := range w.Objects {
+		_, still := now[f.UID]
+		if due, ok := before[f.UID]; ok && still {
+			out = append(out, fmt.Sprintf("%s %s/%s, due at %v, has no notice", f.Resource, f.Namespace, f.Name, due))
+		}
+	}
+	return out
+}
