@@ -50,13 +50,14 @@ type judge struct {
 	// lag is how far what a replica knows of objects may be behind.
 	lag     func(replica string) time.Duration
 	facts   map[*apiserver.Object]*lifecycle.Fact
-	deletes int
+	deletes map[string]int // by resource
 	// deadlines is how many deadlines were changed.
 	deadlines int
 	byOld     int // that are right by an older view alone
 	faults    []string
 	holds     map[oracle.PolicyInNamespace]*hold
 	matched   matched
+	uses      uses
 	revision  int64
 	// wentBack is when the store went back last.
 	wentBack time.Time
@@ -70,6 +71,12 @@ type hold struct {
 	approved   string // the value of the annotation when the change was made
 }
 
+// observe takes in a change of the store. It is called with the lock of the store.
+func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
+	j.matched.observe(r, e)
+	j.uses.observe(r, e)
+}
+
 func (j *judge) fault(format string, args ...any) {
 	j.faults = append(j.faults, time.Now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
@@ -81,7 +88,7 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	if fact == nil {
 		return // Something of Winnow's own, such as a record.
 	}
-	j.deletes++
+	j.deletes[fact.Resource]++
 	what := fmt.Sprintf("%s deleted %s %s/%s (%s at %d)", from, fact.Resource, fact.Namespace, fact.Name, fact.UID, o.Revision)
 	p := a.Options.Preconditions
 	if p == nil || p.UID == nil || p.ResourceVersion == nil || a.Options.PropagationPolicy == nil {
@@ -107,9 +114,9 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 	revision := j.store.Revision() - 1 // of the moment before
 	answers := []oracle.Answer{}
 	for i, at := range j.views(revision, now, j.lag(from)) {
-		w := j.world(at.policies, at.objects, at.now)
+		w := j.worldOf(at, j.lag(from))
 		w.Matched = matched
-		w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == fact.UID }), fact)
+		w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == fact.UID }), j.uses.in(fact, at.now, j.lag(from)))
 		answer := w.Answers()[fact.UID]
 		if right(answer) {
 			if i > 1 {
@@ -125,6 +132,7 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 
 // restored takes in that the store went back. What people had approved or changed may not be there any more.
 func (j *judge) restored() {
+	j.uses.restored(j.store, j.store.Revision())
 	j.wentBack, j.revision = time.Now(), j.store.Revision()
 	clear(j.holds)
 	j.matched.changes = []change{{j.revision, j.wentBack}}
@@ -138,7 +146,7 @@ func (j *judge) changed() {
 	}
 	j.revision = revision
 	now := time.Now()
-	before, after := j.world(revision-1, revision-1, now), j.world(revision, revision, now)
+	before, after := j.world(revision-1, now), j.world(revision, now)
 	maps.DeleteFunc(j.holds, func(key oracle.PolicyInNamespace, h *hold) bool { return !h.waits(policyOf(after, key)) })
 	for key, uids := range oracle.NewlyDue(before, after) {
 		p := policyOf(after, key)
@@ -211,16 +219,22 @@ func (j *judge) views(revision int64, now time.Time, lag time.Duration) []view {
 	}
 	var out []view
 	for _, p := range past(freshness+underWay, policies, clusterPolicies, namespaces) {
-		for _, o := range past(lag+underWay, jobs, pods, cronJobs, quotas) {
+		for _, o := range past(lag+underWay, jobs, pods, cronJobs, quotas, configMaps, secrets) {
 			out = append(out, view{p, o, now}, view{p, o, now.Add(-underWay)}) // A window may have closed meanwhile.
 		}
 	}
 	return out
 }
 
-// world is what the model needs, by policies and namespaces of one revision, and objects of another.
-func (j *judge) world(byPolicies, byObjects int64, now time.Time) *oracle.World {
-	w := &oracle.World{Now: now, Namespaces: map[string]oracle.Namespace{}, Notices: j.notices(byObjects)}
+// world is what the model needs at a revision.
+func (j *judge) world(revision int64, now time.Time) *oracle.World {
+	return j.worldOf(view{revision, revision, now}, 0)
+}
+
+// worldOf is what the model needs for a view of a replica that may not see what has happened for some time.
+func (j *judge) worldOf(v view, unseen time.Duration) *oracle.World {
+	byPolicies, byObjects := v.policies, v.objects
+	w := &oracle.World{Now: v.now, Namespaces: map[string]oracle.Namespace{}, Notices: j.notices(byObjects)}
 	for _, o := range j.store.At(namespaces, byPolicies) {
 		w.Namespaces[o.Meta.Name] = oracle.Namespace{
 			Labels: o.Meta.Labels, Terminating: o.Meta.DeletionTimestamp != nil,
@@ -237,9 +251,9 @@ func (j *judge) world(byPolicies, byObjects int64, now time.Time) *oracle.World 
 			w.ClusterPolicies = append(w.ClusterPolicies, p)
 		}
 	}
-	for _, r := range []schema.GroupResource{jobs, pods} {
+	for _, r := range []schema.GroupResource{jobs, pods, configMaps, secrets} {
 		for _, o := range j.store.At(r, byObjects) {
-			w.Objects = append(w.Objects, j.fact(o))
+			w.Objects = append(w.Objects, j.uses.in(j.fact(o), v.now, unseen))
 		}
 	}
 	for _, o := range j.store.At(cronJobs, byObjects) {
@@ -265,7 +279,7 @@ func (j *judge) listedHolds() map[string]string {
 		}
 	}
 	revision := j.store.Revision()
-	w := j.world(revision, revision, time.Now())
+	w := j.world(revision, time.Now())
 	for _, p := range w.Policies {
 		add(p, p.Status.Holds)
 	}
@@ -278,10 +292,7 @@ func (j *judge) listedHolds() map[string]string {
 // left returns what is due, and may go, by the newest state. Since a time, nothing has gone wrong: a replica that was killed before may
 // have forgotten since when rules match.
 func (j *judge) left(since time.Time) (out []string) {
-	revision := j.store.Revision()
-	w := j.world(revision, revision, time.Now())
-	j.follow()
-	w.Matched = j.matched.times(since)
+	w := j.settled(time.Now(), since)
 	answers := w.Answers()
 	for _, f := range w.Objects {
 		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.
@@ -289,7 +300,21 @@ func (j *judge) left(since time.Time) (out []string) {
 			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
 		}
 	}
-	return append(out, j.untold()...)
+	return append(out, j.untold(since)...)
+}
+
+// settled is the world of a moment as replicas know it that have begun to count at a time what objects do not say.
+func (j *judge) settled(at, since time.Time) *oracle.World {
+	j.follow()
+	w := j.world(j.store.RevisionAt(at), at)
+	w.Matched = j.matched.times(since)
+	for _, f := range w.Objects {
+		if f.Usage.State == lifecycle.Unused {
+			f.Usage = j.uses.usage(f, at, 0, true)
+			f.Usage.Since = later(f.Usage.Since, since)
+		}
+	}
+	return w
 }
 
 // fact returns what matters of an object; nil if no policy can name it.
@@ -306,6 +331,8 @@ func (j *judge) fact(o *apiserver.Object) *lifecycle.Fact {
 		job := &batchv1.Job{}
 		mustDecode(o, job)
 		f, err = lifecycle.FromJob(job)
+	case "ConfigMap", "Secret":
+		f, err = lifecycle.FromMetadata(strings.ToLower(kind.Kind)+"s", schema.GroupKind{Kind: kind.Kind}, &o.Meta)
 	case "Pod":
 		pod := &corev1.Pod{}
 		mustDecode(o, pod)
@@ -315,7 +342,7 @@ func (j *judge) fact(o *apiserver.Object) *lifecycle.Fact {
 		panic(err)
 	}
 	if f != nil {
-		f.Finishes = true // Jobs and Pods do.
+		f.Finishes = kind.Kind == "Job" || kind.Kind == "Pod"
 	}
 	j.facts[o] = f
 	return f

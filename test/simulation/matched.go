@@ -37,7 +37,7 @@ type spell struct {
 
 // observe notes a change of the store. It is called with the lock of the store.
 func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
-	if slices.Contains([]schema.GroupResource{jobs, pods, policies, clusterPolicies, namespaces}, r.GroupResource()) {
+	if slices.Contains([]schema.GroupResource{jobs, pods, configMaps, secrets, policies, clusterPolicies, namespaces}, r.GroupResource()) {
 		m.changes = append(m.changes, change{e.Revision, e.Time})
 	}
 }
@@ -45,7 +45,7 @@ func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
 // follow takes in what has changed.
 func (j *judge) follow() {
 	for _, c := range j.matched.changes {
-		j.matched.take(j.world(c.revision, c.revision, c.at))
+		j.matched.take(j.world(c.revision, c.at))
 	}
 	j.matched.changes = nil
 }

@@ -33,15 +33,9 @@ func (j *judge) notices(revision int64) map[types.UID]oracle.Notice {
 }
 
 // untold returns the objects that have needed a notice for some time, and have none.
-func (j *judge) untold() (out []string) {
-	needed := func(at time.Time) (map[types.UID]time.Time, *oracle.World) {
-		revision := j.store.RevisionAt(at)
-		w := j.world(revision, revision, at)
-		w.Matched = j.matched.times(time.Time{})
-		return w.NeedsNotice(), w
-	}
-	before, _ := needed(time.Now().Add(-told))
-	now, w := needed(time.Now())
+func (j *judge) untold(since time.Time) (out []string) {
+	before, w := j.settled(time.Now().Add(-told), since).NeedsNotice(), j.settled(time.Now(), since)
+	now := w.NeedsNotice()
 	for _, f := range w.Objects {
 		_, still := now[f.UID]
 		if due, ok := before[f.UID]; ok && still {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc/test/bufconn"
@@ -25,11 +26,12 @@ const buffered = 1 << 16
 // replica is a whole Winnow, with the flags of an installation but for its port, its storage and its registration: an administrator has
 // installed the storage.
 type replica struct {
-	host   string // in the URLs of its requests; no other replica has it, before or after
-	pipe   *bufconn.Listener
-	client *aggregator
-	cancel context.CancelFunc
-	ended  chan error // has why it ended
+	host    string // in the URLs of its requests; no other replica has it, before or after
+	pipe    *bufconn.Listener
+	client  *aggregator
+	started time.Time
+	cancel  context.CancelFunc
+	ended   chan error // has why it ended
 }
 
 // listener is bound to an address, as far as the server can see.
@@ -40,7 +42,7 @@ func (listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 // start starts a replica.
 func start(ctx context.Context, dir, host string) *replica {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &replica{host: host, pipe: bufconn.Listen(buffered), cancel: cancel, ended: make(chan error, 1)}
+	r := &replica{host: host, pipe: bufconn.Listen(buffered), started: time.Now(), cancel: cancel, ended: make(chan error, 1)}
 	go func() { r.ended <- r.run(ctx, dir) }()
 	return r
 }

@@ -60,7 +60,7 @@ func runInProcess(ctx context.Context, t *testing.T, seed uint64) error {
 	for _, fault := range append(r.Faults, r.Refused...) {
 		t.Errorf("seed %d after %d messages: %s", seed, r.Messages, fault)
 	}
-	if r.Deletes == 0 {
+	if len(r.Deletes) == 0 {
 		t.Errorf("seed %d deletes nothing", seed)
 	}
 	return nil

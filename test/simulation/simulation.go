@@ -33,6 +33,8 @@ const (
 	controlled, bookmarked = 10 * time.Second, time.Minute
 	// quiet is after how long without a fault everything is known and assessed, and manyAtOnce how many objects come at once.
 	quiet, manyAtOnce = 3 * time.Minute, 60
+	// starting is after how long a replica that starts has seen everything.
+	starting = 30 * time.Second
 	// kept is for how long the store keeps what has changed.
 	kept = 15 * time.Minute
 )
@@ -40,14 +42,14 @@ const (
 // Result is what one seed led to.
 type Result struct {
 	Seed      uint64
-	Messages  int    // that were delivered
-	Digest    string // of all messages in their order: runs with the same digest were the same
-	Seconds   int    // that were simulated
-	Objects   int    // that users created
-	Replicas  int    // that were started
-	Deletes   int    // that were carried out
-	Deadlines int    // that were set, changed or removed
-	Older     int    // of them, right only by what a replica knew because of a fault
+	Messages  int            // that were delivered
+	Digest    string         // of all messages in their order: runs with the same digest were the same
+	Seconds   int            // that were simulated
+	Objects   int            // that users created
+	Replicas  int            // that were started
+	Deletes   map[string]int // that were carried out, by resource
+	Deadlines int            // that were set, changed or removed
+	Older     int            // of the DELETEs and deadlines, right only by what a replica knew because of a fault
 	Faults    []string
 	Refused   []string // requests of users that should have been carried out
 }
@@ -93,14 +95,14 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	}
 	judge := &judge{
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, holds: map[oracle.PolicyInNamespace]*hold{},
-		matched: matched{spells: map[types.UID]map[string]*spell{}},
+		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}}, deletes: map[string]int{},
 	}
-	store := apiserver.NewStore(time.Now, judge.matched.observe, resources()...)
+	store := apiserver.NewStore(time.Now, judge.observe, resources()...)
 	s := &simulation{
 		network: newNetwork(store, rand.New(rand.NewPCG(seed, 1))), ctx: ctx, dir: dir, random: rand.New(rand.NewPCG(seed, 2)), proxies: proxies,
 		seed: seed, began: time.Now(), behind: map[string]lag{}, judge: judge,
 	}
-	judge.store, judge.lag = store, s.lagOf
+	judge.store, judge.lag, judge.uses.unseen = store, s.lagOf, s.unseen
 	s.network.deleted, s.network.patched, s.network.wrote = judge.deleted, judge.patched, judge.changed
 	http.DefaultTransport = s.network
 	if err := found(store, proxies.CertPEM()); err != nil {
@@ -147,6 +149,18 @@ func (s *simulation) lagOf(replica string) time.Duration {
 		return b.by
 	}
 	return 0
+}
+
+// unseen is for how long a replica may not see what happens now: it lags, or starts.
+func (s *simulation) unseen() time.Duration {
+	var most time.Duration
+	for _, r := range s.replicas {
+		most = max(most, s.lagOf(r.host))
+		if time.Since(r.started) < starting {
+			most = max(most, starting)
+		}
+	}
+	return most
 }
 
 // simulate runs for a time, and then without faults until nothing that is due may be left.
@@ -239,6 +253,10 @@ func (s *simulation) act() {
 		s.approve()
 	case n < 191:
 		s.fault()
+	case n < 196:
+		s.createContent()
+	default:
+		s.refer()
 	}
 }
 
@@ -251,7 +269,7 @@ func (s *simulation) fault() {
 	during := time.Duration(1+s.random.IntN(120)) * time.Second
 	switch what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "compact", "skew", "restore"); what {
 	case "lag", "freeze":
-		resource := draw(s, jobs, pods, namespaces, policies, clusterPolicies)
+		resource := draw(s, jobs, pods, namespaces, policies, clusterPolicies, configMaps, secrets, replicaSets, serviceAccounts)
 		by := time.Duration(1+s.random.IntN(20)) * time.Second
 		if what == "freeze" {
 			by = 0

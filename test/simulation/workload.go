@@ -62,17 +62,20 @@ func (s *simulation) create() {
 			}}
 		}
 	}
-	o := content{"metadata": metadata, "spec": content{}}
-	if s.percent(5) && r == jobs {
-		o["spec"] = content{"ttlSecondsAfterFinished": 60 * s.random.IntN(60)}
+	spec := s.podSpec()
+	if r == jobs {
+		if spec = (content{"template": content{"spec": spec}}); s.percent(5) {
+			spec["ttlSecondsAfterFinished"] = 60 * s.random.IntN(60)
+		}
 	}
+	o := content{"metadata": metadata, "spec": spec}
 	switch s.random.IntN(10) {
 	case 0, 1, 2, 3:
 		o["status"] = s.finished(r)
 	case 4, 5, 6:
 		o["status"] = content{"startTime": s.timestamp(time.Duration(s.random.IntN(3600)) * time.Second)}
 		if r == jobs && s.percent(10) {
-			o["spec"].(content)["suspend"] = true
+			spec["suspend"] = true
 		}
 	}
 	_, err := s.store.Create(r, o)
@@ -230,8 +233,25 @@ func (s *simulation) spec() content {
 	return out
 }
 
+// unusedRule draws a rule for ConfigMaps and Secrets that nothing uses.
+func (s *simulation) unusedRule(i int) content {
+	rule := content{
+		"name": fmt.Sprintf("r%d", i), "selector": content{"matchLabels": content{"app": draw(s, "x", "y")}}, "after": "Unused",
+		"resources": draw(s, []any{"configmaps"}, []any{"secrets"}, []any{"configmaps", "secrets"}),
+	}
+	if s.percent(70) {
+		rule["ttl"] = draw(s, "0s", "1m", "10m")
+	} else {
+		rule["capacity"] = s.capacity()
+	}
+	return rule
+}
+
 // rule draws a rule of a policy.
 func (s *simulation) rule(i int) content {
+	if s.percent(25) {
+		return s.unusedRule(i)
+	}
 	rule := content{"name": fmt.Sprintf("r%d", i), "selector": content{"matchLabels": content{"app": draw(s, "x", "y")}}}
 	if s.percent(30) {
 		rule["outcome"] = draw(s, "Failed", "Succeeded")
@@ -411,7 +431,7 @@ func (s *simulation) request(method, path string, object any) {
 
 // controlled are the resources that the controllers of Kubernetes delete.
 var controlledResources = []schema.GroupResource{
-	jobs, pods, cronJobs, quotas, policies, {Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
+	jobs, pods, configMaps, secrets, serviceAccounts, replicaSets, cronJobs, quotas, policies, {Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
 }
 
 // collectGarbage does what the controllers of Kubernetes do: it deletes what has lost its owner, or whose namespace ends.

@@ -96,8 +96,8 @@ type outcome struct {
 func (o *outcome) failed() bool { return len(o.Faults) > 0 || o.crash != "" }
 
 func (o *outcome) String() string {
-	s := fmt.Sprintf("seed %d: %d messages, %d objects, %d replicas, %d DELETEs, %d of them by older views, digest %s",
-		o.Seed, o.Messages, o.Objects, o.Replicas, o.Deletes, o.Older, o.Digest)
+	s := fmt.Sprintf("seed %d: %d messages, %d objects, %d replicas, DELETEs %v, %d deadlines, %d by older views, digest %s",
+		o.Seed, o.Messages, o.Objects, o.Replicas, o.Deletes, o.Deadlines, o.Older, o.Digest)
 	for _, f := range append(o.Faults, o.Refused...) {
 		s += "\n  " + f
 	}
@@ -163,7 +163,10 @@ func (c *command) measure(ctx context.Context) error {
 	err = c.all(ctx, binary, func(o *outcome) bool {
 		fmt.Println(o)
 		cpu += o.cpu
-		seconds, messages, deletes = seconds+o.Seconds, messages+o.Messages, deletes+o.Deletes
+		seconds, messages = seconds+o.Seconds, messages+o.Messages
+		for _, n := range o.Deletes {
+			deletes += n
+		}
 		if o.failed() || len(o.Refused) > 0 {
 			failed++
 		}
