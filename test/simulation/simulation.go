@@ -237,26 +237,26 @@ func (s *simulation) restartInDoubt() {
 // act does something that users do, or has something go wrong.
 func (s *simulation) act() {
 	switch n := s.random.IntN(200); {
-	case n < 80:
+	case n < 70:
 		s.create()
-	case n < 160:
+	case n < 130:
 		s.change()
-	case n < 175:
-		s.write()
-	case n < 180:
-		s.label()
-	case n < 181:
-		s.endNamespace()
-	case n < 182:
-		s.quota()
-	case n < 184:
-		s.approve()
-	case n < 191:
-		s.fault()
-	case n < 196:
+	case n < 150:
 		s.createContent()
-	default:
+	case n < 165:
 		s.refer()
+	case n < 180:
+		s.write()
+	case n < 185:
+		s.label()
+	case n < 186:
+		s.endNamespace()
+	case n < 187:
+		s.quota()
+	case n < 190:
+		s.approve()
+	case n < 197:
+		s.fault()
 	}
 }
 

@@ -176,7 +176,7 @@ func (s *simulation) label() {
 	ns := s.namespace()
 	_, err := s.store.Update(namespaces, apiserver.Key{Name: ns}, func(c map[string]any) error {
 		labels := content{"kubernetes.io/metadata.name": ns}
-		if s.percent(30) {
+		if s.percent(10) {
 			labels["gc.winnow.dev/protected"] = "true"
 		}
 		if s.percent(60) {
@@ -205,20 +205,20 @@ func (s *simulation) makeNamespace(name string) error {
 	return err
 }
 
-// spec draws the spec of a policy.
+// spec draws the spec of a policy. Nulls remove what a patch finds.
 func (s *simulation) spec() content {
-	out := content{"mode": draw(s, "Enforce", "Enforce", "Enforce", "Preview")}
+	out := content{
+		"mode": draw(s, "Enforce", "Enforce", "Enforce", "Enforce", "Preview"), "suspend": s.percent(5),
+		"ttlAfterFinished": nil, "capacity": nil, "activeDeadline": nil, "annotationTTL": nil, "rules": nil,
+	}
 	if s.percent(70) {
-		out["ttlAfterFinished"] = draw(s, "0s", "30s", "10m", "1h", "never")
+		out["ttlAfterFinished"] = draw(s, "0s", "30s", "2m", "10m", "30m", "never")
 	}
 	if s.percent(30) {
 		out["capacity"] = s.capacity()
 	}
 	if s.percent(20) {
 		out["annotationTTL"] = draw(s, "Any", "Ignore", "ExtendOnly")
-	}
-	if s.percent(10) {
-		out["suspend"] = true
 	}
 	if s.percent(15) {
 		out["activeDeadline"] = draw(s, "1m", "10m", "1h")
@@ -313,28 +313,32 @@ func (s *simulation) capacity() content {
 
 // guardrails draws what a cluster policy demands of others.
 func (s *simulation) guardrails() content {
-	switch s.random.IntN(8) {
+	out := content{
+		"minTTL": nil, "maxTTL": nil, "allowNever": nil, "suspendAll": s.percent(5), "holdAbove": nil, "windows": nil, "minNotice": nil,
+		"maxDeletionsPerMinute": nil, "ceilings": nil,
+	}
+	switch s.random.IntN(7) {
 	case 0:
-		return content{"minTTL": "2m"}
-	case 6:
-		return content{"minNotice": draw(s, "1s", "1m", "3m")}
+		out["minTTL"] = "2m"
 	case 1:
-		return content{"maxTTL": "30m", "allowNever": false}
+		out["maxTTL"], out["allowNever"] = "30m", false
 	case 2:
-		return content{"suspendAll": true}
-	case 3:
 		above := content{"objects": 2 + s.random.IntN(10)}
 		if s.percent(30) {
 			above["percent"] = 5 + s.random.IntN(90)
 		}
-		return content{"holdAbove": above}
-	case 4:
+		out["holdAbove"] = above
+	case 3:
 		schedule, duration := draw(s, "*/10 * * * *", "0,30 * * * *", "5 * * * *"), draw(s, "2m", "7m")
-		return content{"windows": []any{content{"schedule": schedule, "duration": duration}}}
+		out["windows"] = []any{content{"schedule": schedule, "duration": duration}}
+	case 4:
+		out["maxDeletionsPerMinute"] = 1 + s.random.IntN(20)
 	case 5:
-		return content{"maxDeletionsPerMinute": 1 + s.random.IntN(20)}
+		out["minNotice"] = draw(s, "1s", "1m", "3m")
+	case 6:
+		out["ceilings"] = []any{content{"resources": []any{"jobs.batch"}, "maxObjects": 5 + s.random.IntN(10)}}
 	}
-	return content{"ceilings": []any{content{"resources": []any{"jobs.batch"}, "maxObjects": 5 + s.random.IntN(10)}}}
+	return out
 }
 
 // quota creates, changes or deletes the quota of a namespace.
@@ -369,7 +373,7 @@ func (s *simulation) write() {
 		kind, path = "ClusterCleanupPolicy", policiesPath+"/clustercleanuppolicies"
 		metadata = content{"name": name}
 		spec["namespaceSelector"] = draw(s, content{}, content{"matchLabels": content{"team": draw(s, "red", "blue")}})
-		if s.percent(50) {
+		if spec["guardrails"] = nil; s.percent(50) {
 			spec["guardrails"] = s.guardrails()
 		}
 	}
