@@ -44,6 +44,9 @@ var (
 	marks           = schema.GroupResource{Group: "internal.gc.winnow.dev", Resource: "usagemarks"}
 )
 
+// judgedResources are those that policies name.
+var judgedResources = []schema.GroupResource{jobs, pods, workflows, configMaps, secrets}
+
 // judge says whether each DELETE was right, by the store and a model of its own.
 type judge struct {
 	store *apiserver.Store
@@ -219,7 +222,7 @@ func (j *judge) views(revision int64, now time.Time, lag time.Duration) []view {
 	}
 	var out []view
 	for _, p := range past(freshness+underWay, policies, clusterPolicies, namespaces) {
-		for _, o := range past(lag+underWay, jobs, pods, cronJobs, quotas, configMaps, secrets) {
+		for _, o := range past(lag+underWay, append([]schema.GroupResource{cronJobs, quotas}, judgedResources...)...) {
 			out = append(out, view{p, o, now}, view{p, o, now.Add(-underWay)}) // A window may have closed meanwhile.
 		}
 	}
@@ -251,7 +254,7 @@ func (j *judge) worldOf(v view, unseen time.Duration) *oracle.World {
 			w.ClusterPolicies = append(w.ClusterPolicies, p)
 		}
 	}
-	for _, r := range []schema.GroupResource{jobs, pods, configMaps, secrets} {
+	for _, r := range judgedResources {
 		for _, o := range j.store.At(r, byObjects) {
 			w.Objects = append(w.Objects, j.uses.in(j.fact(o), v.now, unseen))
 		}
@@ -331,6 +334,8 @@ func (j *judge) fact(o *apiserver.Object) *lifecycle.Fact {
 		job := &batchv1.Job{}
 		mustDecode(o, job)
 		f, err = lifecycle.FromJob(job)
+	case "Workflow":
+		f, err = factOfWorkflow(o)
 	case "ConfigMap", "Secret":
 		f, err = lifecycle.FromMetadata(strings.ToLower(kind.Kind)+"s", schema.GroupKind{Kind: kind.Kind}, &o.Meta)
 	case "Pod":
@@ -342,7 +347,7 @@ func (j *judge) fact(o *apiserver.Object) *lifecycle.Fact {
 		panic(err)
 	}
 	if f != nil {
-		f.Finishes = kind.Kind == "Job" || kind.Kind == "Pod"
+		f.Finishes = kind.Kind != "ConfigMap" && kind.Kind != "Secret"
 	}
 	j.facts[o] = f
 	return f

@@ -37,7 +37,7 @@ type spell struct {
 
 // observe notes a change of the store. It is called with the lock of the store.
 func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
-	if slices.Contains([]schema.GroupResource{jobs, pods, configMaps, secrets, policies, clusterPolicies, namespaces}, r.GroupResource()) {
+	if slices.Contains(append([]schema.GroupResource{policies, clusterPolicies, namespaces}, judgedResources...), r.GroupResource()) {
 		m.changes = append(m.changes, change{e.Revision, e.Time})
 	}
 }

@@ -113,6 +113,7 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 			return nil, err
 		}
 	}
+	s.define()
 	for range 2 {
 		r, err := s.newReplica()
 		if err != nil {
@@ -253,9 +254,11 @@ func (s *simulation) act() {
 		s.endNamespace()
 	case n < 187:
 		s.quota()
-	case n < 190:
+	case n < 189:
+		s.define()
+	case n < 191:
 		s.approve()
-	case n < 197:
+	case n < 198:
 		s.fault()
 	}
 }
@@ -269,7 +272,7 @@ func (s *simulation) fault() {
 	during := time.Duration(1+s.random.IntN(120)) * time.Second
 	switch what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "compact", "skew", "restore"); what {
 	case "lag", "freeze":
-		resource := draw(s, jobs, pods, namespaces, policies, clusterPolicies, configMaps, secrets, replicaSets, serviceAccounts)
+		resource := draw(s, jobs, pods, workflows, namespaces, policies, clusterPolicies, configMaps, secrets, replicaSets, serviceAccounts)
 		by := time.Duration(1+s.random.IntN(20)) * time.Second
 		if what == "freeze" {
 			by = 0

@@ -46,7 +46,7 @@ func (s *simulation) timestamp(ago time.Duration) string {
 
 // create creates a Job or Pod, which may have finished.
 func (s *simulation) create() {
-	r, ns := draw(s, jobs, jobs, pods), s.namespace()
+	r, ns := draw(s, jobs, jobs, pods, workflows), s.namespace()
 	s.created++
 	metadata := content{"namespace": ns, "name": fmt.Sprintf("%s-%d", r.Resource, s.created), "labels": content{"app": draw(s, "x", "y", "z")}}
 	if s.percent(10) {
@@ -73,7 +73,7 @@ func (s *simulation) create() {
 	case 0, 1, 2, 3:
 		o["status"] = s.finished(r)
 	case 4, 5, 6:
-		o["status"] = content{"startTime": s.timestamp(time.Duration(s.random.IntN(3600)) * time.Second)}
+		o["status"] = content{"startTime": s.timestamp(time.Duration(s.random.IntN(3600)) * time.Second)} // Workflows have no such field.
 		if r == jobs && s.percent(10) {
 			spec["suspend"] = true
 		}
@@ -84,6 +84,9 @@ func (s *simulation) create() {
 
 func (s *simulation) finished(r schema.GroupResource) content {
 	at := s.timestamp(time.Duration(s.random.IntN(5)) * time.Second)
+	if r == workflows {
+		return s.ofWorkflow(at)
+	}
 	if r == pods {
 		return ofPod(draw(s, "Succeeded", "Failed"), at)
 	}
@@ -129,7 +132,7 @@ func (s *simulation) any(r schema.GroupResource, ns string) *apiserver.Object {
 
 // change changes an object as its owner would.
 func (s *simulation) change() {
-	r := draw(s, jobs, pods)
+	r := draw(s, jobs, pods, workflows)
 	o := s.any(r, "")
 	if o == nil {
 		return
@@ -211,7 +214,7 @@ func (s *simulation) spec() content {
 		"mode": draw(s, "Enforce", "Enforce", "Enforce", "Enforce", "Preview"), "suspend": s.percent(5),
 		"ttlAfterFinished": nil, "capacity": nil, "activeDeadline": nil, "annotationTTL": nil, "rules": nil,
 	}
-	if s.percent(70) {
+	if s.percent(80) {
 		out["ttlAfterFinished"] = draw(s, "0s", "30s", "2m", "10m", "30m", "never")
 	}
 	if s.percent(30) {
@@ -224,7 +227,7 @@ func (s *simulation) spec() content {
 		out["activeDeadline"] = draw(s, "1m", "10m", "1h")
 	}
 	var rules []any
-	for i := range s.random.IntN(3) {
+	for i := range 1 + s.random.IntN(3) {
 		rules = append(rules, s.rule(i))
 	}
 	if rules != nil {
@@ -233,10 +236,12 @@ func (s *simulation) spec() content {
 	return out
 }
 
+func ofApp(s *simulation) content { return content{"matchLabels": content{"app": draw(s, "x", "y")}} }
+
 // unusedRule draws a rule for ConfigMaps and Secrets that nothing uses.
 func (s *simulation) unusedRule(i int) content {
 	rule := content{
-		"name": fmt.Sprintf("r%d", i), "selector": content{"matchLabels": content{"app": draw(s, "x", "y")}}, "after": "Unused",
+		"name": fmt.Sprintf("r%d", i), "selector": ofApp(s), "after": "Unused",
 		"resources": draw(s, []any{"configmaps"}, []any{"secrets"}, []any{"configmaps", "secrets"}),
 	}
 	if s.percent(70) {
@@ -249,10 +254,13 @@ func (s *simulation) unusedRule(i int) content {
 
 // rule draws a rule of a policy.
 func (s *simulation) rule(i int) content {
-	if s.percent(25) {
+	if s.percent(35) {
 		return s.unusedRule(i)
 	}
-	rule := content{"name": fmt.Sprintf("r%d", i), "selector": content{"matchLabels": content{"app": draw(s, "x", "y")}}}
+	rule := content{"name": fmt.Sprintf("r%d", i)}
+	if s.percent(50) {
+		rule["selector"] = ofApp(s)
+	}
 	if s.percent(30) {
 		rule["outcome"] = draw(s, "Failed", "Succeeded")
 	}
@@ -261,10 +269,13 @@ func (s *simulation) rule(i int) content {
 	} else {
 		rule["capacity"] = s.capacity()
 	}
+	if s.percent(40) {
+		rule["resources"] = draw(s, []any{"workflows.argoproj.io"}, []any{"workflows.argoproj.io", "jobs.batch"})
+	}
 	if s.percent(20) {
 		rule["notice"] = draw(s, "1s", "1m", "3m")
 	}
-	if s.percent(20) {
+	if s.percent(20) && rule["resources"] == nil {
 		rule["activeDeadline"] = draw(s, "1m", "10m", "1h")
 	}
 	if s.percent(20) {
@@ -288,9 +299,10 @@ func (s *simulation) rule(i int) content {
 
 // count has a rule count from something else than the end, which takes no outcome and needs a resource.
 func (s *simulation) count(rule content, after string) {
+	rule["selector"] = ofApp(s)
 	delete(rule, "outcome")
 	delete(rule, "activeDeadline")
-	rule["after"], rule["unfinished"], rule["resources"] = after, draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods")}
+	rule["after"], rule["unfinished"], rule["resources"] = after, draw(s, "Delete", "Hold"), []any{draw(s, "jobs.batch", "pods", "workflows.argoproj.io")}
 }
 
 // capacity draws a limit. Nulls remove what a patch finds.
@@ -336,7 +348,7 @@ func (s *simulation) guardrails() content {
 	case 5:
 		out["minNotice"] = draw(s, "1s", "1m", "3m")
 	case 6:
-		out["ceilings"] = []any{content{"resources": []any{"jobs.batch"}, "maxObjects": 5 + s.random.IntN(10)}}
+		out["ceilings"] = []any{content{"resources": []any{draw(s, "jobs.batch", "workflows.argoproj.io")}, "maxObjects": 5 + s.random.IntN(10)}}
 	}
 	return out
 }
@@ -349,7 +361,10 @@ func (s *simulation) quota() {
 		s.try("delete the quota of "+key.Namespace, err)
 		return
 	}
-	hard := content{"count/jobs.batch": fmt.Sprint(2 + s.random.IntN(20)), "pods": fmt.Sprint(2 + s.random.IntN(20))}
+	hard := content{"pods": fmt.Sprint(2 + s.random.IntN(20))}
+	for _, r := range []schema.GroupResource{jobs, workflows} {
+		hard["count/"+r.String()] = fmt.Sprint(2 + s.random.IntN(20))
+	}
 	object := content{
 		"metadata": content{"namespace": key.Namespace, "name": key.Name}, "spec": content{"hard": hard}, "status": content{"hard": hard},
 	}
@@ -435,7 +450,7 @@ func (s *simulation) request(method, path string, object any) {
 
 // controlled are the resources that the controllers of Kubernetes delete.
 var controlledResources = []schema.GroupResource{
-	jobs, pods, configMaps, secrets, serviceAccounts, replicaSets, cronJobs, quotas, policies, {Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
+	jobs, pods, workflows, configMaps, secrets, serviceAccounts, replicaSets, cronJobs, quotas, policies, {Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
 }
 
 // collectGarbage does what the controllers of Kubernetes do: it deletes what has lost its owner, or whose namespace ends.

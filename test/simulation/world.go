@@ -40,6 +40,9 @@ func resources() []apiserver.Resource {
 	add("events.k8s.io", "events", "Event", true, false)
 	add("apiregistration.k8s.io", "apiservices", "APIService", false, true)
 	add("example.com", "runs", "Run", true, true)
+	out = append(out, apiserver.Resource{
+		GroupVersionResource: workflows.WithVersion("v1alpha1"), Kind: "Workflow", Namespaced: true, Defined: true,
+	})
 	add("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", false, true)
 	add("admissionregistration.k8s.io", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false, false)
 	add("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false, false)

@@ -435,7 +435,7 @@ func (s *Store) aggregated(core bool) any {
 	}
 	groups := map[string]*apidiscoveryv2.APIVersionDiscovery{}
 	for _, t := range s.tables {
-		if core != (t.Group == "") {
+		if core != (t.Group == "") || !s.serves(t) {
 			continue
 		}
 		if groups[t.Group] == nil {
@@ -480,7 +480,7 @@ func (s *Store) discovery(r *http.Request, path []string) *Answer {
 func (s *Store) resources(gv schema.GroupVersion) *Answer {
 	out := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
 	for _, t := range s.tables {
-		if t.GroupVersion() == gv {
+		if t.GroupVersion() == gv && s.serves(t) {
 			out.APIResources = append(out.APIResources, metav1.APIResource{
 				Name: t.Resource.Resource, Kind: t.Kind, Namespaced: t.Namespaced,
 				Verbs: metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"},

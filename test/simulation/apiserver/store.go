@@ -33,6 +33,8 @@ type Resource struct {
 	Namespaced bool
 	// Status says that its status is a subresource.
 	Status bool
+	// Defined says that it is served only while its CustomResourceDefinition exists.
+	Defined bool
 }
 
 func (r Resource) gvk() schema.GroupVersionKind { return r.GroupVersion().WithKind(r.Kind) }
@@ -281,10 +283,34 @@ func (s *Store) Create(r schema.GroupResource, content map[string]any) (*Object,
 
 func (s *Store) served(r schema.GroupResource) (*table, error) {
 	t := s.tables[r]
-	if t == nil {
+	if t == nil || !s.serves(t) {
 		return nil, apierrors.NewGenericServerResponse(404, "", r, "", "the server could not find the requested resource", 0, false)
 	}
 	return t, nil
+}
+
+var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+
+func (s *Store) serves(t *table) bool {
+	return !t.Defined || s.tables[definitions].now[Key{Name: t.GroupResource().String()}] != nil
+}
+
+// Undefine deletes a CustomResourceDefinition, and all objects of the resource with it. It does nothing if there is none.
+func (s *Store) Undefine(r schema.GroupResource) {
+	s.lock.Lock()
+	t, d := s.tables[r], s.tables[definitions]
+	definition := d.now[Key{Name: r.String()}]
+	if definition != nil {
+		for _, o := range sorted(t.now) {
+			s.commit(t, o.content(), o, true)
+		}
+		s.commit(d, definition.content(), definition, true)
+	}
+	watchers := slices.Clone(t.watchers)
+	s.lock.Unlock()
+	for _, w := range watchers {
+		w.Cut(io.EOF)
+	}
 }
 
 func (s *Store) create(t *table, content map[string]any, dryRun bool) (*Object, error) {
