@@ -138,7 +138,7 @@ func (j *judge) restored() {
 	j.uses.restored(j.store, j.store.Revision())
 	j.wentBack, j.revision = time.Now(), j.store.Revision()
 	clear(j.holds)
-	j.matched.changes = []change{{j.revision, j.wentBack}}
+	j.matched.restored(change{j.revision, j.wentBack})
 }
 
 // changed looks for a change of a policy that makes too many objects due at once.

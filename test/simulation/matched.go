@@ -33,6 +33,8 @@ type change struct {
 // spell is the time for which a rule matches an object. A break that is shorter than unseen does not end it.
 type spell struct {
 	since, until time.Time // until is zero while it matches
+	from, to     int64     // the revisions at which it began and ended
+	former       *spell
 }
 
 // observe notes a change of the store. It is called with the lock of the store.
@@ -45,43 +47,62 @@ func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
 // follow takes in what has changed.
 func (j *judge) follow() {
 	for _, c := range j.matched.changes {
-		j.matched.take(j.world(c.revision, c.at))
+		j.matched.take(c, j.world(c.revision, c.at))
 	}
 	j.matched.changes = nil
 }
 
-func (m *matched) take(w *oracle.World) {
+func (m *matched) take(c change, w *oracle.World) {
 	rules := map[types.UID][]string{}
 	if len(w.MatchedRules()) > 0 {
 		for _, f := range w.Objects {
 			rules[f.UID] = w.RulesThatMatch(f)
 		}
 	}
-	m.end(w.Now, rules)
+	m.end(c, rules)
 	for uid, identities := range rules {
 		for _, identity := range identities {
 			if m.spells[uid] == nil {
 				m.spells[uid] = map[string]*spell{}
 			}
-			if m.spells[uid][identity] == nil {
-				m.spells[uid][identity] = &spell{since: w.Now}
+			s := m.spells[uid][identity]
+			if s == nil || !s.until.IsZero() && c.at.Sub(s.until) > unseen {
+				s = &spell{since: c.at, from: c.revision, former: s}
 			}
-			m.spells[uid][identity].until = time.Time{}
+			s.until = time.Time{}
+			m.spells[uid][identity] = s
 		}
 	}
 }
 
 // end ends the spells of rules that do not match any more, and forgets those that ended long ago.
-func (m *matched) end(now time.Time, rules map[types.UID][]string) {
+func (m *matched) end(c change, rules map[types.UID][]string) {
 	for uid, spells := range m.spells {
 		for identity, s := range spells {
 			if s.until.IsZero() && !slices.Contains(rules[uid], identity) {
-				s.until = now
+				s.until, s.to = c.at, c.revision
 			}
 		}
-		maps.DeleteFunc(spells, func(_ string, s *spell) bool { return !s.until.IsZero() && now.Sub(s.until) > unseen })
+		maps.DeleteFunc(spells, func(_ string, s *spell) bool { return !s.until.IsZero() && c.at.Sub(s.until) > kept })
 	}
 	maps.DeleteFunc(m.spells, func(_ types.UID, spells map[string]*spell) bool { return len(spells) == 0 })
+}
+
+// restored takes in that the store went back to a revision: what matches is as it was.
+func (m *matched) restored(c change) {
+	for _, spells := range m.spells {
+		for identity, s := range spells {
+			for s != nil && s.from > c.revision {
+				s = s.former
+			}
+			if spells[identity] = s; s == nil {
+				delete(spells, identity)
+			} else if s.to > c.revision {
+				s.until = time.Time{}
+			}
+		}
+	}
+	m.changes = []change{c}
 }
 
 // times returns since when each rule matches each object, but not before a time.
@@ -90,7 +111,9 @@ func (m *matched) times(least time.Time) map[types.UID]map[string]time.Time {
 	for uid, spells := range m.spells {
 		out[uid] = map[string]time.Time{}
 		for identity, s := range spells {
-			out[uid][identity] = later(s.since, least)
+			if s.until.IsZero() || time.Since(s.until) <= unseen {
+				out[uid][identity] = later(s.since, least)
+			}
 		}
 	}
 	return out

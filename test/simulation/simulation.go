@@ -26,7 +26,7 @@ import (
 
 const (
 	// between is the mean time between two things that users do.
-	between = 6 * time.Second
+	between = 3 * time.Second
 	// settle is how long after the last fault nothing that is due may be left.
 	settle = 10 * time.Minute
 	// controlled is how often the controllers of Kubernetes look, and bookmarked how often watches get a bookmark.
@@ -314,6 +314,7 @@ func (s *simulation) fault() {
 func (s *simulation) restore(by time.Duration) {
 	to := s.store.RevisionAt(later(time.Now().Add(-by), s.began.Add(time.Minute))) // The replicas had started by then.
 	s.note("fault: the store goes back by %v, from revision %d to %d", by, s.store.Revision(), to)
+	s.judge.follow()
 	s.store.Restore(to)
 	s.judge.restored()
 }
