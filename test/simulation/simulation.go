@@ -179,6 +179,7 @@ func (s *simulation) simulate(length time.Duration) {
 	if left := s.judge.left(began); len(s.judge.faults) == 0 && len(left) > 0 {
 		s.judge.fault("left although due: %s", strings.Join(left, "; "))
 	}
+	s.explain(began)
 }
 
 // step does what happens from time to time whatever users do.
@@ -216,7 +217,9 @@ func (s *simulation) pass(d time.Duration, this func()) {
 // nothing may wait for approval afterwards that did not before.
 func (s *simulation) restartInDoubt() {
 	nothing := func() {}
+	began := time.Now()
 	s.pass(quiet, nothing)
+	s.explain(began)
 	before := s.judge.listedHolds()
 	for range manyAtOnce {
 		s.create()

@@ -1,0 +1,117 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	gcv1alpha1 "github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/oracle"
+)
+
+// asked is how often replicas are asked. What differs each time is wrong, and not only under way.
+const asked = 3
+
+// explained is what a replica says of an object.
+type explained struct{ state, reason, policy, mode string }
+
+// explain asks both replicas what they would do to each object, and why. Both must say the same, and what the model says. Since a time,
+// nothing has gone wrong, and no policy has changed.
+func (s *simulation) explain(since time.Time) {
+	var wrong []string
+	for i := range asked {
+		now := s.differences(since)
+		if i == 0 {
+			wrong = now
+		}
+		wrong = slices.DeleteFunc(wrong, func(text string) bool { return !slices.Contains(now, text) })
+		if len(wrong) == 0 {
+			return
+		}
+		s.pass(controlled, func() {})
+	}
+	s.judge.fault("%d explanations are wrong: %v", len(wrong), wrong[:min(len(wrong), 5)])
+}
+
+// differences returns what the replicas say differently, or not as the model.
+func (s *simulation) differences(since time.Time) (out []string) {
+	said := make([]map[types.UID]explained, len(s.replicas))
+	answers := make([]chan map[types.UID]explained, len(s.replicas))
+	for i, r := range s.replicas {
+		answers[i] = make(chan map[types.UID]explained, 1)
+		go func() { answers[i] <- r.candidates() }()
+	}
+	s.run(time.Now().Add(time.Second))
+	for i := range answers {
+		select {
+		case said[i] = <-answers[i]:
+		default:
+			return []string{"a replica has not answered for a second"}
+		}
+	}
+	now := time.Now()
+	least, most := s.judge.settled(now, time.Time{}), s.judge.settled(now, since)
+	answersOf := []map[types.UID]oracle.Answer{least.Answers(), most.Answers()}
+	for _, w := range []*oracle.World{least, most} {
+		for _, previewed := range w.Previews() {
+			answersOf = append(answersOf, previewed)
+		}
+	}
+	for _, f := range least.Objects {
+		first, second := said[0][f.UID], said[1][f.UID]
+		what := fmt.Sprintf("%s %s/%s", f.Resource, f.Namespace, f.Name)
+		if first != second {
+			out = append(out, fmt.Sprintf("%s: %+v and %+v", what, first, second))
+		}
+		if !slices.ContainsFunc(answersOf, func(a map[types.UID]oracle.Answer) bool { return first.as(a[f.UID]) }) {
+			out = append(out, fmt.Sprintf("%s: %+v, not %+v", what, first, answersOf[0][f.UID]))
+		}
+	}
+	return out
+}
+
+// as reports whether a replica says the same as the model. What waits for approval, or for others that go before it, is due by the model.
+func (e explained) as(a oracle.Answer) bool {
+	switch {
+	case !a.IsCandidate():
+		return e.state == "" && a.Action != ""
+	case a.Action == oracle.Delete:
+		return e.state == "Due" && e.reason == a.Reason || e.state == "Held" && (e.reason == "Held" || e.reason == "Throttled")
+	case e.reason == "Notified":
+		return a.Reason == "Notified" || a.Action == "Wait"
+	}
+	states := map[string]string{"Keep": "Kept", "Wait": "Waiting", "Hold": "Held", "Await": "Terminating"}
+	return e.state == states[a.Action] && e.reason == a.Reason
+}
+
+// candidates asks a replica for all candidates.
+func (r *replica) candidates() map[types.UID]explained {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	code, data, err := r.client.do(ctx, "jane", http.MethodGet, policiesPath+"/cleanupcandidates", nil)
+	var list gcv1alpha1.CleanupCandidateList
+	if err == nil && code == http.StatusOK {
+		err = json.Unmarshal(data, &list)
+	}
+	if err != nil || code != http.StatusOK {
+		return map[types.UID]explained{"": {reason: fmt.Sprintf("%d %s %v", code, data, err)}}
+	}
+	out := map[types.UID]explained{}
+	for i := range list.Items {
+		c := &list.Items[i]
+		e := explained{state: string(c.Status.State), reason: c.Status.Reason}
+		if by := c.Status.DecidedBy; by != nil {
+			e.policy, e.mode = fmt.Sprintf("%s %s %s", by.Kind, by.Name, by.Rule), string(by.Mode)
+		}
+		out[types.UID(c.Name)] = e
+	}
+	return out
+}
