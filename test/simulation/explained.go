@@ -4,10 +4,8 @@
 package simulation
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -65,6 +63,9 @@ func (s *simulation) differences(since time.Time) (out []string) {
 			answersOf = append(answersOf, previewed)
 		}
 	}
+	if said[0][""] != said[1][""] {
+		return []string{fmt.Sprint(said[0][""], said[1][""])}
+	}
 	for _, f := range least.Objects {
 		first, second := said[0][f.UID], said[1][f.UID]
 		what := fmt.Sprintf("%s %s/%s", f.Resource, f.Namespace, f.Name)
@@ -94,24 +95,22 @@ func (e explained) as(a oracle.Answer) bool {
 
 // candidates asks a replica for all candidates.
 func (r *replica) candidates() map[types.UID]explained {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	code, data, err := r.client.do(ctx, "jane", http.MethodGet, policiesPath+"/cleanupcandidates", nil)
-	var list gcv1alpha1.CleanupCandidateList
-	if err == nil && code == http.StatusOK {
-		err = json.Unmarshal(data, &list)
-	}
-	if err != nil || code != http.StatusOK {
-		return map[types.UID]explained{"": {reason: fmt.Sprintf("%d %s %v", code, data, err)}}
-	}
 	out := map[types.UID]explained{}
-	for i := range list.Items {
-		c := &list.Items[i]
-		e := explained{state: string(c.Status.State), reason: c.Status.Reason}
-		if by := c.Status.DecidedBy; by != nil {
-			e.policy, e.mode = fmt.Sprintf("%s %s %s", by.Kind, by.Name, by.Rule), string(by.Mode)
+	for next := ""; ; {
+		var list gcv1alpha1.CleanupCandidateList
+		if err := r.get(policiesPath+"/cleanupcandidates?continue="+url.QueryEscape(next), &list); err != nil {
+			return map[types.UID]explained{"": {reason: err.Error()}}
 		}
-		out[types.UID(c.Name)] = e
+		for i := range list.Items {
+			c := &list.Items[i]
+			e := explained{state: string(c.Status.State), reason: c.Status.Reason}
+			if by := c.Status.DecidedBy; by != nil {
+				e.policy, e.mode = fmt.Sprintf("%s %s %s", by.Kind, by.Name, by.Rule), string(by.Mode)
+			}
+			out[types.UID(c.Name)] = e
+		}
+		if next = list.Continue; next == "" {
+			return out
+		}
 	}
-	return out
 }

@@ -59,6 +59,7 @@ type judge struct {
 	byOld     int // that are right by an older view alone
 	faults    []string
 	holds     map[oracle.PolicyInNamespace]*hold
+	records   records
 	matched   matched
 	uses      uses
 	revision  int64
@@ -91,8 +92,9 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	if fact == nil {
 		return // Something of Winnow's own, such as a record.
 	}
-	j.deletes[fact.Resource]++
 	what := fmt.Sprintf("%s deleted %s %s/%s (%s at %d)", from, fact.Resource, fact.Namespace, fact.Name, fact.UID, o.Revision)
+	j.deletes[fact.Resource]++
+	j.records[fact.UID] = deletion{time.Now(), from, fact.Namespace, what}
 	p := a.Options.Preconditions
 	if p == nil || p.UID == nil || p.ResourceVersion == nil || a.Options.PropagationPolicy == nil {
 		j.fault("%s without preconditions or a propagation policy: %+v", what, a.Options)

@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,14 +33,17 @@ func (j *judge) notices(revision int64) map[types.UID]oracle.Notice {
 	return out
 }
 
-// untold returns the objects that have needed a notice for some time, and have none.
+// untold returns the objects that have needed a notice for some time, and have none, whether they count from a time or from before.
 func (j *judge) untold(since time.Time) (out []string) {
-	before, w := j.settled(time.Now().Add(-told), since).NeedsNotice(), j.settled(time.Now(), since)
-	now := w.NeedsNotice()
+	w := j.settled(time.Now(), since)
+	var needed []map[types.UID]time.Time
+	for _, least := range []time.Time{since, {}} {
+		needed = append(needed, j.settled(time.Now(), least).NeedsNotice(), j.settled(time.Now().Add(-told), least).NeedsNotice())
+	}
 	for _, f := range w.Objects {
-		_, still := now[f.UID]
-		if due, ok := before[f.UID]; ok && still {
-			out = append(out, fmt.Sprintf("%s %s/%s, due at %v, has no notice", f.Resource, f.Namespace, f.Name, due))
+		missing := func(needed map[types.UID]time.Time) bool { return needed[f.UID].IsZero() }
+		if !slices.ContainsFunc(needed, missing) {
+			out = append(out, fmt.Sprintf("%s %s/%s, due at %v, has no notice", f.Resource, f.Namespace, f.Name, needed[0][f.UID]))
 		}
 	}
 	return out

@@ -31,8 +31,8 @@ const (
 	settle = 10 * time.Minute
 	// controlled is how often the controllers of Kubernetes look, and bookmarked how often watches get a bookmark.
 	controlled, bookmarked = 10 * time.Second, time.Minute
-	// quiet is after how long without a fault everything is known and assessed, and manyAtOnce how many objects come at once.
-	quiet, manyAtOnce = 3 * time.Minute, 60
+	// quiet is after how long without a fault everything is known and assessed.
+	quiet = 3 * time.Minute
 	// starting is after how long a replica that starts has seen everything.
 	starting = 30 * time.Second
 	// kept is for how long the store keeps what has changed.
@@ -95,7 +95,7 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	}
 	judge := &judge{
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, holds: map[oracle.PolicyInNamespace]*hold{},
-		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}}, deletes: map[string]int{},
+		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}}, records: records{}, deletes: map[string]int{},
 	}
 	store := apiserver.NewStore(time.Now, judge.observe, resources()...)
 	s := &simulation{
@@ -175,11 +175,12 @@ func (s *simulation) simulate(length time.Duration) {
 	s.heal()
 	s.restartInDoubt()
 	began := time.Now()
-	s.pass(settle, s.approve)
+	s.pass(settle, s.approveAll)
 	if left := s.judge.left(began); len(s.judge.faults) == 0 && len(left) > 0 {
 		s.judge.fault("left although due: %s", strings.Join(left, "; "))
 	}
 	s.explain(began)
+	s.unrecorded()
 }
 
 // step does what happens from time to time whatever users do.
@@ -221,7 +222,7 @@ func (s *simulation) restartInDoubt() {
 	s.pass(quiet, nothing)
 	s.explain(began)
 	before := s.judge.listedHolds()
-	for range manyAtOnce {
+	for range draw(s, 60, 60, 60, 60, 600) { // With 600, lists have more than one page.
 		s.create()
 	}
 	s.skew, s.skewUntil = time.Hour, time.Now().Add(quiet)
@@ -260,7 +261,7 @@ func (s *simulation) act() {
 	case n < 189:
 		s.define()
 	case n < 191:
-		s.approve()
+		s.approveAny()
 	case n < 198:
 		s.fault()
 	}
@@ -315,7 +316,9 @@ func (s *simulation) fault() {
 
 // restore has the store go back in time.
 func (s *simulation) restore(by time.Duration) {
-	to := s.store.RevisionAt(later(time.Now().Add(-by), s.began.Add(time.Minute))) // The replicas had started by then.
+	at := later(time.Now().Add(-by), s.began.Add(time.Minute)) // The replicas had started by then.
+	to := s.store.RevisionAt(at)
+	s.judge.records.forget(func(d deletion) bool { return d.at.After(at.Add(-recordedAtLast)) })
 	s.note("fault: the store goes back by %v, from revision %d to %d", by, s.store.Revision(), to)
 	s.judge.follow()
 	s.store.Restore(to)
@@ -342,6 +345,11 @@ func later(a, b time.Time) time.Time {
 // kill ends a replica at once, as SIGKILL does, and starts another one.
 func (s *simulation) kill(i int) {
 	old := s.replicas[i]
+	lost := recordedSoon
+	if s.lagOf(old.host) > 0 {
+		lost = recordedAtLast
+	}
+	s.judge.records.forget(func(d deletion) bool { return d.from == old.host && time.Since(d.at) < lost })
 	s.link(old.host).dead = true
 	old.cancel()
 	r, err := s.newReplica()

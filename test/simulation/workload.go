@@ -196,6 +196,7 @@ func (s *simulation) endNamespace() {
 	ns := s.namespace()
 	if _, err := s.store.Delete(namespaces, apiserver.Key{Name: ns}, &metav1.DeleteOptions{}); err == nil {
 		s.try("delete namespace "+ns, nil)
+		s.judge.records.forget(func(d deletion) bool { return d.namespace == ns })
 		return
 	}
 	s.try("create namespace "+ns, s.makeNamespace(ns))
@@ -396,13 +397,22 @@ func (s *simulation) write() {
 	s.request(http.MethodPatch, path+"/"+name, content{"spec": spec})
 }
 
-// approve approves what waits, of one policy.
-func (s *simulation) approve() {
-	r := draw(s, policies, clusterPolicies)
-	o := s.any(r, "")
-	if o == nil {
-		return
+// approveAny approves what waits of one policy, and approveAll of all policies.
+func (s *simulation) approveAny() {
+	if o := s.any(draw(s, policies, clusterPolicies), ""); o != nil {
+		s.approve(o)
 	}
+}
+
+func (s *simulation) approveAll() {
+	for _, r := range []schema.GroupResource{policies, clusterPolicies} {
+		for _, o := range s.store.Objects(r) {
+			s.approve(o)
+		}
+	}
+}
+
+func (s *simulation) approve(o *apiserver.Object) {
 	path, annotation := policiesPath+"/clustercleanuppolicies/"+o.Meta.Name, []string{}
 	switch p := stored(o).(type) {
 	case *gc.CleanupPolicy:
