@@ -155,11 +155,12 @@ test-browser: programs ## Test the page of kubectl winnow ui in a Chromium; inst
 LONG_CHECKS ?= 17000
 
 .PHONY: test-long
-test-long: programs ## Try new random cases, a million steps of the engine beside its model, 10,000 deletions over restarts, 200 Jobs, and an etcd; two hours
+test-long: programs ## Try new random cases, a million steps of the engine beside its model, 10,000 deletions over restarts, 200 Jobs, 40 seeds of the simulation, and an etcd; two hours
 	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/objects/facts
 	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/engine -rapid.checks=$(LONG_CHECKS)
 	go test -count=1 -timeout 1h -run 'TestDeletionsOverRestarts$$' ./test/e2e -over-restarts=10000 -restarts-seed=$$RANDOM
 	go test -count=1 -timeout 2h -run 'TestCountedPodsOfRandomJobs$$' ./test/e2e -counted-jobs=200 -counted-seed=$$RANDOM
+	$(MAKE) --no-print-directory simulate SIMULATEFLAGS="-seeds=40 -length=1h"
 	$(MAKE) --no-print-directory test-e2e-etcd
 
 .PHONY: bench

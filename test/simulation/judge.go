@@ -67,6 +67,14 @@ type judge struct {
 	wentBack time.Time
 }
 
+func newJudge() *judge {
+	return &judge{
+		facts: map[*apiserver.Object]*lifecycle.Fact{}, holds: map[oracle.PolicyInNamespace]*hold{},
+		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
+		records: records{}, deletes: map[string]int{},
+	}
+}
+
 // hold is a change that made so many objects due at once that they must wait for approval, until the policy changes again.
 type hold struct {
 	since      time.Time
@@ -121,7 +129,8 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 	for i, at := range j.views(revision, now, j.lag(from)) {
 		w := j.worldOf(at, j.lag(from))
 		w.Matched = matched
-		w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == fact.UID }), j.uses.in(fact, at.now, j.lag(from)))
+		w.Objects = slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == fact.UID })
+		w.Objects = append(w.Objects, j.uses.in(fact, at.now, j.lag(from)))
 		answer := w.Answers()[fact.UID]
 		if right(answer) {
 			if i > 1 {

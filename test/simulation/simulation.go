@@ -8,18 +8,12 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 	"github.com/winnow-dev/winnow/pkg/pki"
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
@@ -59,7 +53,8 @@ func (s *simulation) result() *Result {
 	defer s.unexpectedLock.Unlock()
 	return &Result{
 		Seed: s.seed, Messages: s.steps, Digest: fmt.Sprintf("%x", s.digest), Seconds: int(time.Since(s.began).Seconds()), Objects: s.created,
-		Replicas: s.started, Deletes: s.judge.deletes, Deadlines: s.judge.deadlines, Older: s.judge.byOld, Faults: s.judge.faults, Refused: s.refused,
+		Replicas: s.started, Deletes: s.judge.deletes, Deadlines: s.judge.deadlines, Older: s.judge.byOld,
+		Faults: s.judge.faults, Refused: s.refused,
 	}
 }
 
@@ -93,10 +88,7 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	if err != nil {
 		return nil, err
 	}
-	judge := &judge{
-		facts: map[*apiserver.Object]*lifecycle.Fact{}, holds: map[oracle.PolicyInNamespace]*hold{},
-		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}}, records: records{}, deletes: map[string]int{},
-	}
+	judge := newJudge()
 	store := apiserver.NewStore(time.Now, judge.observe, resources()...)
 	s := &simulation{
 		network: newNetwork(store, rand.New(rand.NewPCG(seed, 1))), ctx: ctx, dir: dir, random: rand.New(rand.NewPCG(seed, 2)), proxies: proxies,
@@ -267,104 +259,9 @@ func (s *simulation) act() {
 	}
 }
 
-// fault has something go wrong.
-func (s *simulation) fault() {
-	i := s.random.IntN(len(s.replicas))
-	r := s.replicas[i]
-	l := s.link(r.host)
-	now := time.Now()
-	during := time.Duration(1+s.random.IntN(120)) * time.Second
-	switch what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "compact", "skew", "restore"); what {
-	case "lag", "freeze":
-		resource := draw(s, jobs, pods, workflows, namespaces, policies, clusterPolicies, configMaps, secrets, replicaSets, serviceAccounts)
-		by := time.Duration(1+s.random.IntN(20)) * time.Second
-		if what == "freeze" {
-			by = 0
-		}
-		s.note("fault: events of %s lag for %s by %v until %v", resource, r.host, by, during)
-		l.lags[resource.String()] = lag{now.Add(during), by}
-		s.late(r.host, during, during)
-	case "wrong":
-		l.wrong, l.wrongUntil = draw(s, 5, 20, 50), now.Add(during)
-		s.note("fault: %d%% of the requests of %s fail for %v", l.wrong, r.host, during)
-		s.late(r.host, during, slowMost)
-	case "down":
-		s.note("fault: %s reaches nobody for %v", r.host, during)
-		l.down = now.Add(during)
-		s.late(r.host, during, during)
-	case "kill":
-		s.note("fault: %s is killed", r.host)
-		s.kill(i)
-	case "cut":
-		s.note("fault: all watches are cut")
-		for _, w := range s.store.Watches() {
-			w.Cut(errCut)
-		}
-	case "compact":
-		s.note("fault: compaction")
-		s.store.Compact(now.Add(-kept))
-		for _, w := range s.store.Watches() {
-			w.Cut(io.EOF)
-		}
-	case "skew":
-		s.skew, s.skewUntil = draw(s, -time.Hour, time.Hour, 2*time.Minute), now.Add(during)
-		s.note("fault: the clock of the API server is off by %v for %v", s.skew, during)
-	case "restore":
-		s.restore(time.Duration(1+s.random.IntN(300)) * time.Second)
-	}
-}
-
-// restore has the store go back in time.
-func (s *simulation) restore(by time.Duration) {
-	at := later(time.Now().Add(-by), s.began.Add(time.Minute)) // The replicas had started by then.
-	to := s.store.RevisionAt(at)
-	s.judge.records.forget(func(d deletion) bool { return d.at.After(at.Add(-recordedAtLast)) })
-	s.note("fault: the store goes back by %v, from revision %d to %d", by, s.store.Revision(), to)
-	s.judge.follow()
-	s.store.Restore(to)
-	s.judge.restored()
-}
-
-// late notes that what a replica knows may be behind for some time.
-func (s *simulation) late(host string, during, by time.Duration) {
-	b := s.behind[host]
-	if !time.Now().Before(b.until) {
-		b.by = 0
-	}
-	// What arrives late may be acted on a little later.
-	s.behind[host] = lag{later(b.until, time.Now().Add(during+noticed+time.Minute)), max(b.by, by+noticed+slowMost)}
-}
-
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
 	return b
-}
-
-// kill ends a replica at once, as SIGKILL does, and starts another one.
-func (s *simulation) kill(i int) {
-	old := s.replicas[i]
-	lost := recordedSoon
-	if s.lagOf(old.host) > 0 {
-		lost = recordedAtLast
-	}
-	s.judge.records.forget(func(d deletion) bool { return d.from == old.host && time.Since(d.at) < lost })
-	s.link(old.host).dead = true
-	old.cancel()
-	r, err := s.newReplica()
-	if err != nil {
-		panic(err)
-	}
-	s.replicas = slices.Clone(s.replicas)
-	s.replicas[i] = r
-}
-
-// heal ends all faults.
-func (s *simulation) heal() {
-	s.skew = 0
-	for _, r := range s.replicas {
-		l := s.link(r.host)
-		l.down, l.wrong, l.lags = time.Time{}, 0, map[string]lag{}
-	}
 }

@@ -108,6 +108,16 @@ func (w *Watch) Bookmark() {
 	}
 }
 
+// Replay sends again what has changed since a revision, as an API server does that is behind the one before it.
+func (w *Watch) Replay(since int64) {
+	w.store.lock.Lock()
+	defer w.store.lock.Unlock()
+	if w.started && !w.body.isClosed() {
+		w.sent = min(w.sent, since)
+		w.pump()
+	}
+}
+
 // Cut ends the watch, as the API server does from time to time, or with an error.
 func (w *Watch) Cut(err error) {
 	w.store.lock.Lock()

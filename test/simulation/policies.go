@@ -1,0 +1,232 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/test/simulation/apiserver"
+)
+
+const policiesPath = "/apis/gc.winnow.dev/v1alpha1"
+
+// Expressions that the model knows. The second fails for what has no such label.
+const (
+	ofSome          = "object.metadata.name.endsWith('1')"
+	ofArchived      = "object.metadata.labels.archived == 'true'"
+	perhapsArchived = "object.metadata.?labels[?'archived'].orValue('') == 'true'"
+)
+
+// spec draws the spec of a policy. Nulls remove what a patch finds.
+func (s *simulation) spec() content {
+	out := content{
+		"mode": draw(s, "Enforce", "Enforce", "Enforce", "Enforce", "Preview"), "suspend": s.percent(5),
+		"ttlAfterFinished": nil, "capacity": nil, "activeDeadline": nil, "annotationTTL": nil, "rules": nil,
+	}
+	if s.percent(80) {
+		out["ttlAfterFinished"] = draw(s, "0s", "30s", "2m", "10m", "30m", "never")
+	}
+	if s.percent(30) {
+		out["capacity"] = s.capacity()
+	}
+	if s.percent(20) {
+		out["annotationTTL"] = draw(s, "Any", "Ignore", "ExtendOnly")
+	}
+	if s.percent(15) {
+		out["activeDeadline"] = draw(s, "1m", "10m", "1h")
+	}
+	var rules []any
+	for i := range 1 + s.random.IntN(3) {
+		rules = append(rules, s.rule(i))
+	}
+	out["rules"] = rules
+	return out
+}
+
+func ofApp(s *simulation) content { return content{"matchLabels": content{"app": draw(s, "x", "y")}} }
+
+// unusedRule draws a rule for ConfigMaps and Secrets that nothing uses.
+func (s *simulation) unusedRule(i int) content {
+	return content{
+		"name": fmt.Sprintf("r%d", i), "selector": ofApp(s), "after": "Unused",
+		"resources": draw(s, []any{"configmaps"}, []any{"secrets"}, []any{"configmaps", "secrets"}),
+		"ttl":       draw(s, "0s", "1m", "10m"), // No capacity: a replica may order by later times than the judge.
+	}
+}
+
+// rule draws a rule of a policy.
+func (s *simulation) rule(i int) content {
+	if s.percent(35) {
+		return s.unusedRule(i)
+	}
+	rule := content{"name": fmt.Sprintf("r%d", i)}
+	if s.percent(50) {
+		rule["selector"] = ofApp(s)
+	}
+	if s.percent(30) {
+		rule["outcome"] = draw(s, "Failed", "Succeeded")
+	}
+	if s.percent(60) {
+		rule["ttl"] = draw(s, "0s", "1m", "20m", "never")
+	} else {
+		rule["capacity"] = s.capacity()
+	}
+	switch n := s.random.IntN(10); {
+	case n < 3:
+		rule["resources"] = draw(s, []any{"workflows.argoproj.io"}, []any{"workflows.argoproj.io", "jobs.batch"})
+	case n < 5:
+		rule["activeDeadline"] = draw(s, "1m", "10m", "1h")
+	case n < 7:
+		s.count(rule, "Created")
+	case n < 9:
+		s.count(rule, "Matched")
+		delete(rule, "capacity") // A replica that was killed may order what it counts by later times than the judge.
+		rule["ttl"] = draw(s, "0s", "1m", "10m")
+	}
+	s.conditions(rule)
+	return rule
+}
+
+// conditions draws what else must be so before a rule deletes an object.
+func (s *simulation) conditions(rule content) {
+	if s.percent(20) {
+		rule["notice"] = draw(s, "1s", "1m", "3m")
+	}
+	if s.percent(20) {
+		rule["matchConditions"] = []any{content{"name": "c", "expression": draw(s, ofSome, ofArchived)}}
+	}
+	if s.percent(20) {
+		rule["waitFor"] = content{
+			"expression": draw(s, ofArchived, perhapsArchived), "atMost": draw(s, "1m", "10m", "1h"), "onTimeout": draw(s, "Keep", "Delete"),
+		}
+	}
+}
+
+// count has a rule count from something else than the end, which takes no outcome and needs a resource and a selector.
+func (s *simulation) count(rule content, after string) {
+	delete(rule, "outcome")
+	rule["after"], rule["unfinished"], rule["selector"] = after, draw(s, "Delete", "Hold"), ofApp(s)
+	rule["resources"] = []any{draw(s, "jobs.batch", "pods", "workflows.argoproj.io")}
+}
+
+// capacity draws a limit. Nulls remove what a patch finds.
+func (s *simulation) capacity() content {
+	out := content{"maxObjects": s.random.IntN(6), "percentOfQuota": nil, "per": nil, "labelKey": nil, "minAge": nil}
+	if s.percent(20) {
+		out["maxObjects"], out["percentOfQuota"] = nil, draw(s, 1, 34, 50, 100)
+	}
+	switch s.random.IntN(4) {
+	case 0:
+		out["per"] = "Owner"
+	case 1:
+		out["per"], out["labelKey"] = "Label", "app"
+	}
+	if s.percent(20) {
+		out["minAge"] = draw(s, "1m", "10m")
+	}
+	return out
+}
+
+// guardrail draws one of them.
+func (s *simulation) guardrail(out content) {
+	switch s.random.IntN(7) {
+	case 0:
+		out["minTTL"] = "2m"
+	case 1:
+		out["maxTTL"], out["allowNever"] = "30m", false
+	case 2:
+		above := content{"objects": 2 + s.random.IntN(10)}
+		if s.percent(30) {
+			above["percent"] = 5 + s.random.IntN(90)
+		}
+		out["holdAbove"] = above
+	case 3:
+		schedule, duration := draw(s, "*/10 * * * *", "0,30 * * * *", "5 * * * *"), draw(s, "2m", "7m")
+		out["windows"] = []any{content{"schedule": schedule, "duration": duration}}
+	case 4:
+		out["maxDeletionsPerMinute"] = 1 + s.random.IntN(20)
+	case 5:
+		out["minNotice"] = draw(s, "1s", "1m", "3m")
+	case 6:
+		out["ceilings"] = []any{content{"resources": []any{draw(s, "jobs.batch", "workflows.argoproj.io")}, "maxObjects": 5 + s.random.IntN(10)}}
+	}
+}
+
+// guardrails draws what a cluster policy demands of others.
+func (s *simulation) guardrails() content {
+	out := content{
+		"minTTL": nil, "maxTTL": nil, "allowNever": nil, "suspendAll": s.percent(5), "holdAbove": nil, "windows": nil, "minNotice": nil,
+		"maxDeletionsPerMinute": nil, "ceilings": nil,
+	}
+	for range 2 {
+		s.guardrail(out)
+	}
+	return out
+}
+
+// write creates, replaces or deletes a policy.
+func (s *simulation) write() {
+	name, ns := draw(s, "p", "q"), s.namespace()
+	kind, path := "CleanupPolicy", policiesPath+"/namespaces/"+ns+"/cleanuppolicies"
+	metadata := content{"name": name, "namespace": ns}
+	spec := s.spec()
+	if s.percent(35) {
+		kind, path = "ClusterCleanupPolicy", policiesPath+"/clustercleanuppolicies"
+		metadata = content{"name": name}
+		spec["namespaceSelector"] = draw(s, content{}, content{"matchLabels": content{"team": draw(s, "red", "blue")}})
+		if spec["guardrails"] = nil; s.percent(50) {
+			spec["guardrails"] = s.guardrails()
+		}
+	}
+	if s.percent(15) {
+		s.request(http.MethodDelete, path+"/"+name, nil)
+		return
+	}
+	object := content{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+	s.request(http.MethodPost, path, object)
+	s.request(http.MethodPatch, path+"/"+name, content{"spec": spec})
+}
+
+// approveAny approves what waits of one policy, and approveAll of all policies.
+func (s *simulation) approveAny() {
+	if o := s.any(draw(s, policies, clusterPolicies), ""); o != nil {
+		s.approve(o)
+	}
+}
+
+func (s *simulation) approveAll() {
+	for _, r := range []schema.GroupResource{policies, clusterPolicies} {
+		for _, o := range s.store.Objects(r) {
+			s.approve(o)
+		}
+	}
+}
+
+func (s *simulation) approve(o *apiserver.Object) {
+	path, annotation := policiesPath+"/clustercleanuppolicies/"+o.Meta.Name, []string{}
+	switch p := stored(o).(type) {
+	case *gc.CleanupPolicy:
+		path, annotation = policiesPath+"/namespaces/"+p.Namespace+"/cleanuppolicies/"+p.Name, idsOf(p.Status.Holds)
+	case *gc.ClusterCleanupPolicy:
+		annotation = idsOf(p.Status.Holds)
+	}
+	if len(annotation) > 0 {
+		annotations := content{gc.AnnotationApprovedHold: strings.Join(annotation, ",")}
+		s.request(http.MethodPatch, path, content{"metadata": content{"annotations": annotations}})
+	}
+}
+
+func idsOf(holds []gc.PolicyHold) (out []string) {
+	for i := range holds {
+		if holds[i].Policy == "" { // Otherwise somebody must approve another policy.
+			out = append(out, holds[i].ID)
+		}
+	}
+	return out
+}
