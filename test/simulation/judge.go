@@ -51,9 +51,10 @@ var judgedResources = []schema.GroupResource{jobs, pods, workflows, configMaps, 
 type judge struct {
 	store *apiserver.Store
 	// lag is how far what a replica knows of objects may be behind.
-	lag     func(replica string) time.Duration
-	facts   map[*apiserver.Object]*lifecycle.Fact
-	deletes map[string]int // by resource
+	lag      func(replica string) time.Duration
+	facts    map[*apiserver.Object]*lifecycle.Fact
+	policies map[*apiserver.Object]runtime.Object
+	deletes  map[string]int // by resource
 	// deadlines is how many deadlines were changed.
 	deadlines int
 	byOld     int // that are right by an older view alone
@@ -69,7 +70,7 @@ type judge struct {
 
 func newJudge() *judge {
 	return &judge{
-		facts: map[*apiserver.Object]*lifecycle.Fact{}, holds: map[oracle.PolicyInNamespace]*hold{},
+		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{}, holds: map[oracle.PolicyInNamespace]*hold{},
 		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
 		records: records{}, deletes: map[string]int{},
 	}
@@ -256,12 +257,12 @@ func (j *judge) worldOf(v view, unseen time.Duration) *oracle.World {
 		}
 	}
 	for _, o := range j.store.At(policies, byPolicies) {
-		if p, ok := stored(o).(*gc.CleanupPolicy); ok {
+		if p, ok := j.stored(o).(*gc.CleanupPolicy); ok {
 			w.Policies = append(w.Policies, p)
 		}
 	}
 	for _, o := range j.store.At(clusterPolicies, byPolicies) {
-		if p, ok := stored(o).(*gc.ClusterCleanupPolicy); ok {
+		if p, ok := j.stored(o).(*gc.ClusterCleanupPolicy); ok {
 			w.ClusterPolicies = append(w.ClusterPolicies, p)
 		}
 	}
@@ -362,6 +363,16 @@ func (j *judge) fact(o *apiserver.Object) *lifecycle.Fact {
 	}
 	j.facts[o] = f
 	return f
+}
+
+// stored is the function stored, which takes long, with a memory.
+func (j *judge) stored(o *apiserver.Object) runtime.Object {
+	p, ok := j.policies[o]
+	if !ok {
+		p = stored(o)
+		j.policies[o] = p
+	}
+	return p
 }
 
 // stored returns the policy that an object of the storage holds; nil if it holds none.

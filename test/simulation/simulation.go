@@ -194,6 +194,7 @@ func (s *simulation) step() {
 		s.judge.follow()
 		s.store.Compact(now.Add(-kept))
 		clear(s.judge.facts)
+		clear(s.judge.policies)
 	}
 }
 
