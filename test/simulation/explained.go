@@ -24,6 +24,9 @@ type explained struct{ state, reason, policy, mode string }
 // explain asks both replicas what they would do to each object, and why. Both must say the same, and what the model says. Since a time,
 // nothing has gone wrong, and no policy has changed.
 func (s *simulation) explain(since time.Time) {
+	if len(s.judge.faults) > 0 {
+		return
+	}
 	var wrong []string
 	for i := range asked {
 		now := s.differences(since)
@@ -94,7 +97,7 @@ func (e explained) as(a oracle.Answer) bool {
 		return e.state == "" && a.Action != ""
 	case e.reason == "Held", e.reason == "Throttled":
 		return e.state == "Held" && due
-	case e.reason == "Notified":
+	case e.reason == "Notified", e.state == "Notified":
 		return a.Reason == "Notified" || a.Action == "Wait"
 	}
 	return e.state == states[a.Action] && e.reason == a.Reason

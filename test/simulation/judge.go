@@ -60,10 +60,12 @@ type judge struct {
 	byOld     int // that are right by an older view alone
 	faults    []string
 	holds     map[oracle.PolicyInNamespace]*hold
-	records   records
-	matched   matched
-	uses      uses
-	revision  int64
+	// approved are the objects that somebody has approved.
+	approved sets.Set[types.UID]
+	records  records
+	matched  matched
+	uses     uses
+	revision int64
 	// wentBack is when the store went back last.
 	wentBack time.Time
 }
@@ -72,7 +74,7 @@ func newJudge() *judge {
 	return &judge{
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{}, holds: map[oracle.PolicyInNamespace]*hold{},
 		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
-		records: records{}, deletes: map[string]int{},
+		approved: sets.Set[types.UID]{}, records: records{}, deletes: map[string]int{},
 	}
 }
 
@@ -163,13 +165,25 @@ func (j *judge) changed() {
 	now := time.Now()
 	before, after := j.world(revision-1, now), j.world(revision, now)
 	maps.DeleteFunc(j.holds, func(key oracle.PolicyInNamespace, h *hold) bool { return !h.waits(policyOf(after, key)) })
+	j.noteApprovals(before, after)
 	for key, uids := range oracle.NewlyDue(before, after) {
 		p := policyOf(after, key)
+		uids = slices.DeleteFunc(uids, j.approved.Has)
 		if p == nil || len(uids) <= max(limitOf(before, key.Namespace), limitOf(after, key.Namespace)) {
 			continue
 		}
 		h := &hold{since: now, generation: p.GetGeneration(), approved: p.GetAnnotations()[gc.AnnotationApprovedHold], uids: sets.New(uids...)}
 		j.holds[key] = h
+	}
+}
+
+// noteApprovals notes what somebody approves, which does not count again.
+func (j *judge) noteApprovals(before, after *oracle.World) {
+	for key, uids := range before.DueBy() {
+		was, is := policyOf(before, key), policyOf(after, key)
+		if is != nil && is.GetAnnotations()[gc.AnnotationApprovedHold] != was.GetAnnotations()[gc.AnnotationApprovedHold] {
+			j.approved.Insert(uids...)
+		}
 	}
 }
 
