@@ -44,31 +44,13 @@ func (s *simulation) explain(since time.Time) {
 
 // differences returns what the replicas say differently, or not as the model.
 func (s *simulation) differences(since time.Time) (out []string) {
-	said := make([]map[types.UID]explained, len(s.replicas))
-	answers := make([]chan map[types.UID]explained, len(s.replicas))
-	for i, r := range s.replicas {
-		answers[i] = make(chan map[types.UID]explained, 1)
-		go func() { answers[i] <- r.candidates() }()
-	}
-	s.run(time.Now().Add(time.Second))
-	for i := range answers {
-		select {
-		case said[i] = <-answers[i]:
-		default:
-			return []string{"a replica has not answered for a second"}
-		}
+	said := s.ask()
+	if said == nil {
+		return []string{"a replica has not answered for a second"}
 	}
 	now := time.Now()
 	least, most := s.judge.settled(now, time.Time{}), s.judge.settled(now, since)
-	answersOf := []map[types.UID]oracle.Answer{least.Answers(), most.Answers()}
-	for _, w := range []*oracle.World{least, most} {
-		for _, previewed := range w.Previews() {
-			answersOf = append(answersOf, previewed)
-		}
-	}
-	if said[0][""] != said[1][""] {
-		return []string{fmt.Sprint(said[0][""], said[1][""])}
-	}
+	answers := slices.Concat(answersOf(least), answersOf(most))
 	for _, f := range least.Objects {
 		first, second := said[0][f.UID], said[1][f.UID]
 		what := fmt.Sprintf("%s %s/%s", f.Resource, f.Namespace, f.Name)
@@ -78,9 +60,38 @@ func (s *simulation) differences(since time.Time) (out []string) {
 		if first.reason == "NoticePending" {
 			first = second // Of these two, it may have forgotten a notice.
 		}
-		if !slices.ContainsFunc(answersOf, func(a map[types.UID]oracle.Answer) bool { return first.as(a[f.UID]) }) {
-			out = append(out, fmt.Sprintf("%s: %+v, not %+v", what, first, answersOf[0][f.UID]))
+		if !slices.ContainsFunc(answers, func(a map[types.UID]oracle.Answer) bool { return first.as(a[f.UID]) }) {
+			out = append(out, fmt.Sprintf("%s: %+v, not %+v", what, first, answers[0][f.UID]))
 		}
+	}
+	return out
+}
+
+// ask asks all replicas at the same time; nil if one does not answer.
+func (s *simulation) ask() []map[types.UID]explained {
+	answers := make([]chan map[types.UID]explained, len(s.replicas))
+	for i, r := range s.replicas {
+		answers[i] = make(chan map[types.UID]explained, 1)
+		go func() { answers[i] <- r.candidates() }()
+	}
+	s.run(time.Now().Add(time.Second))
+	var said []map[types.UID]explained
+	for i := range answers {
+		select {
+		case of := <-answers[i]:
+			said = append(said, of)
+		default:
+			return nil
+		}
+	}
+	return said
+}
+
+// answersOf returns the answers of a world, and those of each policy in Preview mode.
+func answersOf(w *oracle.World) []map[types.UID]oracle.Answer {
+	out := []map[types.UID]oracle.Answer{w.Answers()}
+	for _, previewed := range w.Previews() {
+		out = append(out, previewed)
 	}
 	return out
 }
@@ -115,7 +126,7 @@ func (r *replica) candidates() map[types.UID]explained {
 	for next := ""; ; {
 		var list gcv1alpha1.CleanupCandidateList
 		if err := r.get(policiesPath+"/cleanupcandidates?continue="+url.QueryEscape(next), &list); err != nil {
-			return map[types.UID]explained{"": {reason: err.Error()}}
+			return nil
 		}
 		for i := range list.Items {
 			c := &list.Items[i]

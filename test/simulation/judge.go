@@ -72,7 +72,8 @@ type judge struct {
 
 func newJudge() *judge {
 	return &judge{
-		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{}, holds: map[oracle.PolicyInNamespace]*hold{},
+		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{},
+		holds:   map[oracle.PolicyInNamespace]*hold{},
 		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
 		approved: sets.Set[types.UID]{}, records: records{}, deletes: map[string]int{},
 	}

@@ -16,8 +16,8 @@ import (
 	gcv1alpha1 "github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
-// recordedSoon and recordedAtLast are after how long a deletion is recorded, without a fault and whatever goes wrong. A replica that is killed
-// loses what it has not stored.
+// recordedSoon and recordedAtLast are after how long a deletion is recorded: without a fault, and whatever goes wrong. A replica that is
+// killed loses what it has not stored.
 const recordedSoon, recordedAtLast = 10 * time.Second, 5 * time.Minute
 
 // deletion is a DELETE that was carried out.
