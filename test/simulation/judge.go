@@ -319,14 +319,17 @@ func (j *judge) listedHolds() map[string]string {
 	return out
 }
 
-// left returns what is due, and may go, by the newest state. Since a time, nothing has gone wrong: a replica that was killed before may
-// have forgotten since when rules match.
+// left returns what is due, and may go, and was and might a moment ago. Since a time, nothing has gone wrong: a replica that was killed
+// before may have forgotten since when rules match.
 func (j *judge) left(since time.Time) (out []string) {
 	w := j.settled(time.Now(), since)
-	answers := w.Answers()
+	before, answers := j.settled(time.Now().Add(-controlled), since).Answers(), w.Answers()
+	goes := func(a oracle.Answer, paced bool) bool {
+		return a.Action == oracle.Delete && !paced || a.Action == oracle.SetDeadline
+	}
 	for _, f := range w.Objects {
 		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.
-		if a := answers[f.UID]; a.Action == oracle.Delete && !paced || a.Action == oracle.SetDeadline {
+		if a := answers[f.UID]; goes(a, paced) && goes(before[f.UID], paced) {
 			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
 		}
 	}
