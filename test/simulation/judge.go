@@ -31,6 +31,8 @@ const (
 	freshness = time.Second
 	// underWay is how long a request is under way at most without a fault.
 	underWay = 500 * time.Millisecond
+	// collectedWorlds is after how many worlds garbage is collected.
+	collectedWorlds = 1000
 )
 
 var (
@@ -65,6 +67,7 @@ type judge struct {
 	records  records
 	matched  matched
 	uses     uses
+	worlds   int // how many were built
 	revision int64
 	// wentBack is when the store went back last.
 	wentBack time.Time
@@ -153,7 +156,7 @@ func (j *judge) restored() {
 	j.uses.restored(j.store, j.store.Revision())
 	j.wentBack, j.revision = time.Now(), j.store.Revision()
 	clear(j.holds)
-	j.matched.restored(change{j.revision, j.wentBack})
+	j.matched.restored(change{revision: j.revision, at: j.wentBack})
 }
 
 // changed looks for a change of a policy that makes too many objects due at once.
@@ -263,40 +266,55 @@ func (j *judge) world(revision int64, now time.Time) *oracle.World {
 
 // worldOf is what the model needs for a view of a replica that may not see what has happened for some time.
 func (j *judge) worldOf(v view, unseen time.Duration) *oracle.World {
-	byPolicies, byObjects := v.policies, v.objects
-	w := &oracle.World{Now: v.now, Namespaces: map[string]oracle.Namespace{}, Notices: j.notices(byObjects)}
-	for _, o := range j.store.At(namespaces, byPolicies) {
-		w.Namespaces[o.Meta.Name] = oracle.Namespace{
-			Labels: o.Meta.Labels, Terminating: o.Meta.DeletionTimestamp != nil,
-			Protected: slices.Contains([]string{"kube-system", "kube-public", "kube-node-lease", "winnow-system"}, o.Meta.Name),
-		}
+	j.worlds++
+	if j.worlds%collectedWorlds == 0 {
+		freeMemory()
 	}
-	for _, o := range j.store.At(policies, byPolicies) {
-		if p, ok := j.stored(o).(*gc.CleanupPolicy); ok {
-			w.Policies = append(w.Policies, p)
-		}
-	}
-	for _, o := range j.store.At(clusterPolicies, byPolicies) {
-		if p, ok := j.stored(o).(*gc.ClusterCleanupPolicy); ok {
-			w.ClusterPolicies = append(w.ClusterPolicies, p)
-		}
-	}
-	for _, r := range judgedResources {
-		for _, o := range j.store.At(r, byObjects) {
-			w.Objects = append(w.Objects, j.uses.in(j.fact(o), v.now, unseen))
-		}
-	}
-	for _, o := range j.store.At(cronJobs, byObjects) {
+	w := j.rules(v.policies, v.now)
+	w.Objects, w.Notices = j.objects(v, unseen), j.notices(v.objects)
+	for _, o := range j.store.At(cronJobs, v.objects) {
 		cj := &batchv1.CronJob{}
 		mustDecode(o, cj)
 		w.CronJobs = append(w.CronJobs, lifecycle.FromCronJob(cj))
 	}
-	for _, o := range j.store.At(quotas, byObjects) {
+	for _, o := range j.store.At(quotas, v.objects) {
 		q := &corev1.ResourceQuota{}
 		mustDecode(o, q)
 		w.Quotas = append(w.Quotas, q)
 	}
 	return w
+}
+
+// rules is the world without objects.
+func (j *judge) rules(revision int64, now time.Time) *oracle.World {
+	w := &oracle.World{Now: now, Namespaces: map[string]oracle.Namespace{}}
+	for _, o := range j.store.At(namespaces, revision) {
+		w.Namespaces[o.Meta.Name] = oracle.Namespace{
+			Labels: o.Meta.Labels, Terminating: o.Meta.DeletionTimestamp != nil,
+			Protected: slices.Contains([]string{"kube-system", "kube-public", "kube-node-lease", "winnow-system"}, o.Meta.Name),
+		}
+	}
+	for _, o := range j.store.At(policies, revision) {
+		if p, ok := j.stored(o).(*gc.CleanupPolicy); ok {
+			w.Policies = append(w.Policies, p)
+		}
+	}
+	for _, o := range j.store.At(clusterPolicies, revision) {
+		if p, ok := j.stored(o).(*gc.ClusterCleanupPolicy); ok {
+			w.ClusterPolicies = append(w.ClusterPolicies, p)
+		}
+	}
+	return w
+}
+
+// objects are the objects that policies name, for a view of a replica that may not see what has happened for some time.
+func (j *judge) objects(v view, unseen time.Duration) (out []*lifecycle.Fact) {
+	for _, r := range judgedResources {
+		for _, o := range j.store.At(r, v.objects) {
+			out = append(out, j.uses.in(j.fact(o), v.now, unseen))
+		}
+	}
+	return out
 }
 
 // listedHolds describes what waits for approval as far as the status of policies says, by ID.

@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
 
@@ -28,6 +28,9 @@ type matched struct {
 type change struct {
 	revision int64
 	at       time.Time
+	// of is the object that has changed, and object its new state; nil if it is gone. With an empty UID, all may match or not.
+	of     types.UID
+	object *apiserver.Object
 }
 
 // spell is the time for which a rule matches an object. A break that is shorter than unseen does not end it.
@@ -39,26 +42,39 @@ type spell struct {
 
 // observe notes a change of the store. It is called with the lock of the store.
 func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
-	if slices.Contains(append([]schema.GroupResource{policies, clusterPolicies, namespaces}, judgedResources...), r.GroupResource()) {
-		m.changes = append(m.changes, change{e.Revision, e.Time})
+	c := change{revision: e.Revision, at: e.Time}
+	switch {
+	case slices.Contains(judgedResources, r.GroupResource()):
+		if c.of = e.Object.Meta.UID; e.Type != watch.Deleted {
+			c.object = e.Object
+		}
+	case !slices.Contains([]schema.GroupResource{policies, clusterPolicies, namespaces}, r.GroupResource()):
+		return
 	}
+	m.changes = append(m.changes, c)
 }
 
 // follow takes in what has changed.
 func (j *judge) follow() {
 	for _, c := range j.matched.changes {
-		j.matched.take(c, j.world(c.revision, c.at))
+		w := j.rules(c.revision, c.at)
+		rules := map[types.UID][]string{}
+		switch {
+		case len(w.MatchedRules()) == 0:
+		case c.of == "":
+			for _, f := range j.objects(view{objects: c.revision, now: c.at}, 0) {
+				rules[f.UID] = w.RulesThatMatch(f)
+			}
+		case c.object != nil:
+			rules[c.of] = w.RulesThatMatch(j.fact(c.object))
+		}
+		j.matched.take(c, rules)
 	}
 	j.matched.changes = nil
 }
 
-func (m *matched) take(c change, w *oracle.World) {
-	rules := map[types.UID][]string{}
-	if len(w.MatchedRules()) > 0 {
-		for _, f := range w.Objects {
-			rules[f.UID] = w.RulesThatMatch(f)
-		}
-	}
+// take takes in which rules match what may have changed.
+func (m *matched) take(c change, rules map[types.UID][]string) {
 	m.end(c, rules)
 	for uid, identities := range rules {
 		for _, identity := range identities {
@@ -79,7 +95,7 @@ func (m *matched) take(c change, w *oracle.World) {
 func (m *matched) end(c change, rules map[types.UID][]string) {
 	for uid, spells := range m.spells {
 		for identity, s := range spells {
-			if s.until.IsZero() && !slices.Contains(rules[uid], identity) {
+			if (c.of == "" || c.of == uid) && s.until.IsZero() && !slices.Contains(rules[uid], identity) {
 				s.until, s.to = c.at, c.revision
 			}
 		}

@@ -136,7 +136,7 @@ func (n *network) run(until time.Time) {
 func (n *network) note(m *message) {
 	n.steps++
 	if n.steps%collected == 0 {
-		runtime.GC()
+		freeMemory()
 	}
 	h := fnv.New64a()
 	fmt.Fprint(h, n.digest, m.key, time.Now().UnixNano())
@@ -145,6 +145,9 @@ func (n *network) note(m *message) {
 		fmt.Fprintf(n.trace, "%s %d %s\n", time.Now().Format("02 15:04:05.000000"), n.steps, m.key)
 	}
 }
+
+// freeMemory collects garbage, which happens at no other time, because runs would not repeat.
+func freeMemory() { runtime.GC() }
 
 // order puts what was sent into an order that does not depend on which goroutine ran first, and draws how long it takes.
 func (n *network) order() {

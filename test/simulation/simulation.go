@@ -215,7 +215,7 @@ func (s *simulation) restartInDoubt() {
 	s.pass(quiet, nothing)
 	s.explain(began)
 	before := s.judge.listedHolds()
-	for range draw(s, 60, 60, 60, 60, 600) { // With 600, lists have more than one page.
+	for range draw(s, 60, 60, 60, 60, 60, 60, 60, 600) { // With 600, lists have more than one page.
 		s.create()
 	}
 	s.skew, s.skewUntil = time.Hour, time.Now().Add(quiet)
