@@ -61,6 +61,7 @@ type judge struct {
 	deadlines int
 	byOld     int // that are right by an older view alone
 	faults    []string
+	meanings  map[*apiserver.Object]string
 	holds     map[oracle.PolicyInNamespace]*hold
 	// approved are the objects that somebody has approved.
 	approved sets.Set[types.UID]
@@ -76,8 +77,9 @@ type judge struct {
 func newJudge() *judge {
 	return &judge{
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{},
-		holds:   map[oracle.PolicyInNamespace]*hold{},
-		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
+		meanings: map[*apiserver.Object]string{},
+		holds:    map[oracle.PolicyInNamespace]*hold{},
+		matched:  matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
 		approved: sets.Set[types.UID]{}, records: records{}, deletes: map[string]int{},
 	}
 }
@@ -162,7 +164,7 @@ func (j *judge) restored() {
 // changed looks for a change of a policy that makes too many objects due at once.
 func (j *judge) changed() {
 	revision := j.store.Revision()
-	if revision == j.revision {
+	if revision == j.revision || j.meantAt(revision) == j.meantAt(revision-1) {
 		return
 	}
 	j.revision = revision
@@ -179,6 +181,19 @@ func (j *judge) changed() {
 		h := &hold{since: now, generation: p.GetGeneration(), approved: p.GetAnnotations()[gc.AnnotationApprovedHold], uids: sets.New(uids...)}
 		j.holds[key] = h
 	}
+}
+
+// meantAt identifies what people want at a revision.
+func (j *judge) meantAt(revision int64) (out string) {
+	for _, r := range []schema.GroupResource{policies, clusterPolicies} {
+		for _, o := range j.store.At(r, revision) {
+			if j.meanings[o] == "" {
+				j.meanings[o] = o.Meta.Name + " " + meant(o)
+			}
+			out += j.meanings[o] + "\n"
+		}
+	}
+	return out
 }
 
 // noteApprovals notes what somebody approves, which does not count again.

@@ -4,10 +4,12 @@
 package simulation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -50,8 +52,19 @@ func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
 		}
 	case !slices.Contains([]schema.GroupResource{policies, clusterPolicies, namespaces}, r.GroupResource()):
 		return
+	case e.Before != nil && e.Type != watch.Deleted && meant(e.Before) != "" && meant(e.Before) == meant(e.Object):
+		return // Only the status has changed.
 	}
 	m.changes = append(m.changes, c)
+}
+
+// meant identifies what people want of a policy; empty for another object. Any change of it has another generation or other annotations.
+func meant(o *apiserver.Object) string {
+	p, ok := stored(o).(metav1.Object)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(p.GetUID(), p.GetGeneration(), p.GetAnnotations())
 }
 
 // follow takes in what has changed.

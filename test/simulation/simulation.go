@@ -195,6 +195,7 @@ func (s *simulation) step() {
 		s.store.Compact(now.Add(-kept))
 		clear(s.judge.facts)
 		clear(s.judge.policies)
+		clear(s.judge.meanings)
 	}
 }
 
