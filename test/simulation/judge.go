@@ -56,12 +56,12 @@ type judge struct {
 	lag      func(replica string) time.Duration
 	facts    map[*apiserver.Object]*lifecycle.Fact
 	policies map[*apiserver.Object]runtime.Object
-	deletes  map[string]int // by resource
-	// deadlines is how many deadlines were changed.
-	deadlines int
-	byOld     int // that are right by an older view alone
-	faults    []string
+	// meanings has what meant returns.
 	meanings  map[*apiserver.Object]string
+	deletes   map[string]int // by resource
+	deadlines int            // that were changed
+	byOld     int            // of both, those that are right by an older view alone
+	faults    []string
 	holds     map[oracle.PolicyInNamespace]*hold
 	// approved are the objects that somebody has approved.
 	approved sets.Set[types.UID]
@@ -107,7 +107,10 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	o := a.Deleted
 	fact := j.fact(o)
 	if fact == nil {
-		return // Something of Winnow's own, such as a record.
+		if !winnows(o) {
+			j.fault("%s deleted this, which no policy can name: %s", from, o.JSON)
+		}
+		return
 	}
 	what := fmt.Sprintf("%s deleted %s %s/%s (%s at %d)", from, fact.Resource, fact.Namespace, fact.Name, fact.UID, o.Revision)
 	j.deletes[fact.Resource]++
@@ -121,6 +124,13 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	if answer, ok := j.decided(what, from, fact, right); ok {
 		j.heldBack(what, from, fact, answer)
 	}
+}
+
+// winnows reports whether an object is Winnow's own, such as a record.
+func winnows(o *apiserver.Object) bool {
+	var kind metav1.TypeMeta
+	mustDecode(o, &kind)
+	return strings.HasSuffix(kind.GroupVersionKind().Group, gc.GroupName)
 }
 
 // decided judges what a replica does to an object in a state: by what it may have known, the answer must have been right. It returns this
@@ -138,7 +148,9 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 	for i, at := range j.views(revision, now, j.lag(from)) {
 		w := j.worldOf(at, j.lag(from))
 		w.Matched = matched
-		w.Objects = slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == fact.UID })
+		w.Objects = slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool {
+			return f.UID == fact.UID || f.Namespace != fact.Namespace && !hasCeilings(w) // Which are all that connects namespaces.
+		})
 		w.Objects = append(w.Objects, j.uses.in(fact, at.now, j.lag(from)))
 		answer := w.Answers()[fact.UID]
 		if right(answer) {
@@ -151,6 +163,12 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 	}
 	j.fault("%s: it must not: %+v; now %+v", what, answers[0], *fact)
 	return oracle.Answer{}, false
+}
+
+func hasCeilings(w *oracle.World) bool {
+	return slices.ContainsFunc(w.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool {
+		return p.Spec.Guardrails != nil && len(p.Spec.Guardrails.Ceilings) > 0
+	})
 }
 
 // restored takes in that the store went back. What people had approved or changed may not be there any more.

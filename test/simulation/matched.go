@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -50,16 +49,20 @@ func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
 		if c.of = e.Object.Meta.UID; e.Type != watch.Deleted {
 			c.object = e.Object
 		}
-	case !slices.Contains([]schema.GroupResource{policies, clusterPolicies, namespaces}, r.GroupResource()):
+	case r.GroupResource() == namespaces:
+	case r.GroupResource() != policies && r.GroupResource() != clusterPolicies:
 		return
-	case e.Before != nil && e.Type != watch.Deleted && meant(e.Before) != "" && meant(e.Before) == meant(e.Object):
-		return // Only the status has changed.
+	case e.Type != watch.Deleted && meant(e.Before) == meant(e.Object):
+		return // Only the status has changed, or it is no policy.
 	}
 	m.changes = append(m.changes, c)
 }
 
-// meant identifies what people want of a policy; empty for another object. Any change of it has another generation or other annotations.
+// meant identifies what people want of a policy; empty for no policy. Any change of it has another generation or other annotations.
 func meant(o *apiserver.Object) string {
+	if o == nil {
+		return ""
+	}
 	p, ok := stored(o).(metav1.Object)
 	if !ok {
 		return ""
