@@ -26,7 +26,7 @@ var (
 	seed   = flag.Uint64("seed", 0, "run this seed, and print its result as JSON")
 	length = flag.Duration("length", time.Hour, "for how long a seed runs, in its own time")
 	trace  = flag.String("trace", "", "write each message into this file")
-	seeds  = flag.Int("seeds", 12, "how many seeds to run, from 1")
+	seeds  = flag.Int("seeds", 5, "how many seeds to run, from 1")
 )
 
 // TestSeeds runs seeds, each in a process of its own: libraries leave goroutines behind, for which a bubble of synctest would wait.
