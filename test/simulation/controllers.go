@@ -11,7 +11,7 @@ import (
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
 
-// controlled are the resources that the controllers of Kubernetes delete.
+// controlledResources are the resources that the controllers of Kubernetes delete.
 var controlledResources = []schema.GroupResource{
 	jobs, pods, workflows, configMaps, secrets, serviceAccounts, replicaSets, cronJobs, quotas, policies,
 	{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},

@@ -64,11 +64,8 @@ func (j *judge) patched(from string, a *apiserver.Answer) {
 	}
 	what := fmt.Sprintf("%s changed %s %s/%s (%s at %d) by %s", from, fact.Resource, fact.Namespace, fact.Name, fact.UID, o.Revision, a.Patch)
 	var patch struct {
-		Metadata struct {
-			UID, ResourceVersion string
-			Annotations          map[string]*string
-		}
-		Spec struct{ ActiveDeadlineSeconds *int64 }
+		Metadata struct{ UID, ResourceVersion string }
+		Spec     struct{ ActiveDeadlineSeconds *int64 }
 	}
 	if err := json.Unmarshal(a.Patch, &patch); err != nil || patch.Metadata.UID == "" || patch.Metadata.ResourceVersion == "" {
 		j.fault("%s, without preconditions: %v", what, err)

@@ -5,7 +5,6 @@ package simulation
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
@@ -37,17 +36,18 @@ func (s *simulation) explain(since time.Time) {
 		if len(wrong) == 0 {
 			return
 		}
-		s.pass(controlled, func() {})
+		s.pass(controlled, nothing)
 	}
 	s.judge.fault("%d explanations are wrong: %v", len(wrong), wrong[:min(len(wrong), 5)])
 }
 
 // differences returns what the replicas say differently, or not as the model.
 func (s *simulation) differences(since time.Time) (out []string) {
-	said := s.ask()
-	if said == nil {
-		return []string{"a replica has not answered for a second"}
+	answered, err := ask(s, time.Second, list[gcv1alpha1.CleanupCandidate], "cleanupcandidates", s.replicas...)
+	if err != nil {
+		return []string{err.Error()}
 	}
+	said := []map[types.UID]explained{explainedBy(answered[0]), explainedBy(answered[1])}
 	now := time.Now()
 	least, most := s.judge.settled(now, time.Time{}), s.judge.settled(now, since)
 	answers := slices.Concat(answersOf(least), answersOf(most))
@@ -65,26 +65,6 @@ func (s *simulation) differences(since time.Time) (out []string) {
 		}
 	}
 	return out
-}
-
-// ask asks all replicas at the same time; nil if one does not answer.
-func (s *simulation) ask() []map[types.UID]explained {
-	answers := make([]chan map[types.UID]explained, len(s.replicas))
-	for i, r := range s.replicas {
-		answers[i] = make(chan map[types.UID]explained, 1)
-		go func() { answers[i] <- r.candidates() }()
-	}
-	s.run(time.Now().Add(time.Second))
-	var said []map[types.UID]explained
-	for i := range answers {
-		select {
-		case of := <-answers[i]:
-			said = append(said, of)
-		default:
-			return nil
-		}
-	}
-	return said
 }
 
 // answersOf returns the answers of a world, and those of each policy in Preview mode.
@@ -120,24 +100,16 @@ func (e explained) tells(other explained) bool {
 	return e.reason == "NoticePending" && (other.state == "Due" || other.reason == "Held" || slices.Contains(waits, other.reason))
 }
 
-// candidates asks a replica for all candidates.
-func (r *replica) candidates() map[types.UID]explained {
+// explainedBy returns what a replica says of each object.
+func explainedBy(candidates []gcv1alpha1.CleanupCandidate) map[types.UID]explained {
 	out := map[types.UID]explained{}
-	for next := ""; ; {
-		var list gcv1alpha1.CleanupCandidateList
-		if err := r.get(policiesPath+"/cleanupcandidates?continue="+url.QueryEscape(next), &list); err != nil {
-			return nil
+	for i := range candidates {
+		c := &candidates[i]
+		e := explained{state: string(c.Status.State), reason: c.Status.Reason}
+		if by := c.Status.DecidedBy; by != nil {
+			e.policy, e.mode = fmt.Sprintf("%s %s %s", by.Kind, by.Name, by.Rule), string(by.Mode)
 		}
-		for i := range list.Items {
-			c := &list.Items[i]
-			e := explained{state: string(c.Status.State), reason: c.Status.Reason}
-			if by := c.Status.DecidedBy; by != nil {
-				e.policy, e.mode = fmt.Sprintf("%s %s %s", by.Kind, by.Name, by.Rule), string(by.Mode)
-			}
-			out[types.UID(c.Name)] = e
-		}
-		if next = list.Continue; next == "" {
-			return out
-		}
+		out[types.UID(c.Name)] = e
 	}
+	return out
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	winnow "github.com/winnow-dev/winnow/pkg/apiserver"
@@ -53,11 +54,9 @@ var judgedResources = []schema.GroupResource{jobs, pods, workflows, configMaps, 
 type judge struct {
 	store *apiserver.Store
 	// lag is how far what a replica knows of objects may be behind.
-	lag      func(replica string) time.Duration
-	facts    map[*apiserver.Object]*lifecycle.Fact
-	policies map[*apiserver.Object]runtime.Object
-	// meanings has what meant returns.
-	meanings  map[*apiserver.Object]string
+	lag       func(replica string) time.Duration
+	facts     map[*apiserver.Object]*lifecycle.Fact
+	policies  map[*apiserver.Object]runtime.Object
 	deletes   map[string]int // by resource
 	deadlines int            // that were changed
 	byOld     int            // of both, those that are right by an older view alone
@@ -69,7 +68,8 @@ type judge struct {
 	matched  matched
 	uses     uses
 	worlds   int // how many were built
-	revision int64
+	// edited is set if somebody has changed a policy since changed has looked.
+	edited bool
 	// wentBack is when the store went back last.
 	wentBack time.Time
 }
@@ -77,9 +77,8 @@ type judge struct {
 func newJudge() *judge {
 	return &judge{
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{},
-		meanings: map[*apiserver.Object]string{},
-		holds:    map[oracle.PolicyInNamespace]*hold{},
-		matched:  matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
+		holds:   map[oracle.PolicyInNamespace]*hold{},
+		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
 		approved: sets.Set[types.UID]{}, records: records{}, deletes: map[string]int{},
 	}
 }
@@ -94,7 +93,12 @@ type hold struct {
 
 // observe takes in a change of the store. It is called with the lock of the store.
 func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
-	j.matched.observe(r, e)
+	isPolicy := r.GroupResource() == policies || r.GroupResource() == clusterPolicies
+	edits := isPolicy && (e.Type == watch.Deleted || j.meant(e.Before) != j.meant(e.Object)) // Otherwise only the status has changed.
+	j.edited = j.edited || edits
+	if edits || !isPolicy {
+		j.matched.observe(r, e)
+	}
 	j.uses.observe(r, e)
 }
 
@@ -173,20 +177,20 @@ func hasCeilings(w *oracle.World) bool {
 
 // restored takes in that the store went back. What people had approved or changed may not be there any more.
 func (j *judge) restored() {
-	j.uses.restored(j.store, j.store.Revision())
-	j.wentBack, j.revision = time.Now(), j.store.Revision()
+	revision := j.store.Revision()
+	j.wentBack = time.Now()
 	clear(j.holds)
-	j.matched.restored(change{revision: j.revision, at: j.wentBack})
+	j.uses.restored(j.store, revision)
+	j.matched.restored(change{revision: revision, at: j.wentBack})
 }
 
 // changed looks for a change of a policy that makes too many objects due at once.
 func (j *judge) changed() {
-	revision := j.store.Revision()
-	if revision == j.revision || j.meantAt(revision) == j.meantAt(revision-1) {
+	if !j.edited {
 		return
 	}
-	j.revision = revision
-	now := time.Now()
+	j.edited = false
+	now, revision := time.Now(), j.store.Revision()
 	before, after := j.world(revision-1, now), j.world(revision, now)
 	maps.DeleteFunc(j.holds, func(key oracle.PolicyInNamespace, h *hold) bool { return !h.waits(policyOf(after, key)) })
 	j.noteApprovals(before, after)
@@ -201,17 +205,16 @@ func (j *judge) changed() {
 	}
 }
 
-// meantAt identifies what people want at a revision.
-func (j *judge) meantAt(revision int64) (out string) {
-	for _, r := range []schema.GroupResource{policies, clusterPolicies} {
-		for _, o := range j.store.At(r, revision) {
-			if j.meanings[o] == "" {
-				j.meanings[o] = o.Meta.Name + " " + meant(o)
-			}
-			out += j.meanings[o] + "\n"
-		}
+// meant identifies what people want of a policy; empty for no policy. Any change of it has another generation or other annotations.
+func (j *judge) meant(o *apiserver.Object) string {
+	if o == nil {
+		return ""
 	}
-	return out
+	p, ok := j.stored(o).(metav1.Object)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(p.GetUID(), p.GetGeneration(), p.GetAnnotations())
 }
 
 // noteApprovals notes what somebody approves, which does not count again.

@@ -4,12 +4,11 @@
 package simulation
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -41,7 +40,7 @@ type spell struct {
 	former       *spell
 }
 
-// observe notes a change of the store. It is called with the lock of the store.
+// observe notes a change of an object, a namespace, or what people want of a policy. It is called with the lock of the store.
 func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
 	c := change{revision: e.Revision, at: e.Time}
 	switch {
@@ -49,25 +48,10 @@ func (m *matched) observe(r apiserver.Resource, e apiserver.Event) {
 		if c.of = e.Object.Meta.UID; e.Type != watch.Deleted {
 			c.object = e.Object
 		}
-	case r.GroupResource() == namespaces:
-	case r.GroupResource() != policies && r.GroupResource() != clusterPolicies:
+	case !slices.Contains([]schema.GroupResource{policies, clusterPolicies, namespaces}, r.GroupResource()):
 		return
-	case e.Type != watch.Deleted && meant(e.Before) == meant(e.Object):
-		return // Only the status has changed, or it is no policy.
 	}
 	m.changes = append(m.changes, c)
-}
-
-// meant identifies what people want of a policy; empty for no policy. Any change of it has another generation or other annotations.
-func meant(o *apiserver.Object) string {
-	if o == nil {
-		return ""
-	}
-	p, ok := stored(o).(metav1.Object)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprint(p.GetUID(), p.GetGeneration(), p.GetAnnotations())
 }
 
 // follow takes in what has changed.

@@ -35,10 +35,11 @@ func (j *judge) notices(revision int64) map[types.UID]oracle.Notice {
 
 // untold returns the objects that have needed a notice for some time, and have none, whether they count from a time or from before.
 func (j *judge) untold(since time.Time) (out []string) {
-	w := j.settled(time.Now(), since)
-	var needed []map[types.UID]time.Time
-	for _, least := range []time.Time{since, {}} {
-		needed = append(needed, j.settled(time.Now(), least).NeedsNotice(), j.settled(time.Now().Add(-told), least).NeedsNotice())
+	now := time.Now()
+	w := j.settled(now, since)
+	needed := []map[types.UID]time.Time{
+		w.NeedsNotice(), j.settled(now.Add(-told), since).NeedsNotice(),
+		j.settled(now, time.Time{}).NeedsNotice(), j.settled(now.Add(-told), time.Time{}).NeedsNotice(),
 	}
 	for _, f := range w.Objects {
 		missing := func(needed map[types.UID]time.Time) bool { return needed[f.UID].IsZero() }

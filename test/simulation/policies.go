@@ -49,12 +49,14 @@ func (s *simulation) spec() content {
 	return out
 }
 
-func ofApp(s *simulation) content { return content{"matchLabels": content{"app": draw(s, "x", "y")}} }
+func (s *simulation) ofApp() content {
+	return content{"matchLabels": content{"app": draw(s, "x", "y")}}
+}
 
 // unusedRule draws a rule for ConfigMaps and Secrets that nothing uses.
 func (s *simulation) unusedRule(i int) content {
 	return content{
-		"name": fmt.Sprintf("r%d", i), "selector": ofApp(s), "after": "Unused",
+		"name": fmt.Sprintf("r%d", i), "selector": s.ofApp(), "after": "Unused",
 		"resources": draw(s, []any{"configmaps"}, []any{"secrets"}, []any{"configmaps", "secrets"}),
 		"ttl":       draw(s, "0s", "1m", "10m"), // No capacity: a replica may order by later times than the judge.
 	}
@@ -67,7 +69,7 @@ func (s *simulation) rule(i int) content {
 	}
 	rule := content{"name": fmt.Sprintf("r%d", i)}
 	if s.percent(50) {
-		rule["selector"] = ofApp(s)
+		rule["selector"] = s.ofApp()
 	}
 	if s.percent(30) {
 		rule["outcome"] = draw(s, "Failed", "Succeeded")
@@ -111,7 +113,7 @@ func (s *simulation) conditions(rule content) {
 // count has a rule count from something else than the end, which takes no outcome and needs a resource and a selector.
 func (s *simulation) count(rule content, after string) {
 	delete(rule, "outcome")
-	rule["after"], rule["unfinished"], rule["selector"] = after, draw(s, "Delete", "Hold"), ofApp(s)
+	rule["after"], rule["unfinished"], rule["selector"] = after, draw(s, "Delete", "Hold"), s.ofApp()
 	rule["resources"] = []any{draw(s, "jobs.batch", "pods", "workflows.argoproj.io")}
 }
 

@@ -195,7 +195,6 @@ func (s *simulation) step() {
 		s.store.Compact(now.Add(-kept))
 		clear(s.judge.facts)
 		clear(s.judge.policies)
-		clear(s.judge.meanings)
 	}
 }
 
@@ -208,10 +207,11 @@ func (s *simulation) pass(d time.Duration, this func()) {
 	}
 }
 
+func nothing() {}
+
 // restartInDoubt restarts both replicas while they doubt the clocks, and many objects become due. Nobody has changed anything meanwhile, so
 // nothing may wait for approval afterwards that did not before.
 func (s *simulation) restartInDoubt() {
-	nothing := func() {}
 	began := time.Now()
 	s.pass(quiet, nothing)
 	s.explain(began)

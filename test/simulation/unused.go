@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
@@ -65,7 +66,7 @@ func (u *uses) observe(r apiserver.Resource, e apiserver.Event) {
 	if !slices.Contains(referrers, r.GroupResource()) {
 		return
 	}
-	if e.Type != "DELETED" {
+	if e.Type != watch.Deleted {
 		for _, key := range refersTo(e.Object) {
 			u.add(key, 1, e)
 		}

@@ -33,7 +33,7 @@ func (s *simulation) timestamp(ago time.Duration) string {
 	return time.Now().Add(-ago).UTC().Format(time.RFC3339)
 }
 
-// create creates a Job or Pod, which may have finished.
+// create creates a Job, Pod or Workflow, which may have finished.
 func (s *simulation) create() {
 	r, ns := draw(s, jobs, jobs, pods, workflows), s.namespace()
 	s.created++

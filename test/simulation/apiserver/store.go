@@ -297,20 +297,25 @@ func (s *Store) serves(t *table) bool {
 
 // Undefine deletes a CustomResourceDefinition, and all objects of the resource with it. It does nothing if there is none.
 func (s *Store) Undefine(r schema.GroupResource) {
-	s.lock.Lock()
-	t, d := s.tables[r], s.tables[definitions]
-	definition := d.now[Key{Name: r.String()}]
-	if definition != nil {
-		for _, o := range sorted(t.now) {
-			s.commit(t, o.content(), o, true)
-		}
-		s.commit(d, definition.content(), definition, true)
-	}
-	watchers := slices.Clone(t.watchers)
-	s.lock.Unlock()
-	for _, w := range watchers {
+	for _, w := range s.undefine(r) {
 		w.Cut(io.EOF)
 	}
+}
+
+// undefine returns the watches of the resource that is not served any more.
+func (s *Store) undefine(r schema.GroupResource) []*Watch {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	t, d := s.tables[r], s.tables[definitions]
+	definition := d.now[Key{Name: r.String()}]
+	if definition == nil {
+		return nil
+	}
+	for _, o := range sorted(t.now) {
+		s.commit(t, o.content(), o, true)
+	}
+	s.commit(d, definition.content(), definition, true)
+	return slices.Clone(t.watchers)
 }
 
 func (s *Store) create(t *table, content map[string]any, dryRun bool) (*Object, error) {
