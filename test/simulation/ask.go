@@ -51,7 +51,7 @@ func list[T any](r *replica, resource string) (out []T, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for next := ""; ; {
-		code, data, err := r.client.do(ctx, "jane", http.MethodGet, policiesPath+"/"+resource+"?continue="+url.QueryEscape(next), nil)
+		code, data, err := r.client.do(ctx, jane, http.MethodGet, policiesPath+"/"+resource+"?continue="+url.QueryEscape(next), nil)
 		if err == nil && code != http.StatusOK {
 			err = fmt.Errorf("%d %s", code, data)
 		}

@@ -12,7 +12,11 @@ import (
 // fault has something go wrong.
 func (s *simulation) fault() {
 	during := time.Duration(1+s.random.IntN(120)) * time.Second
-	switch what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "replay", "compact", "skew", "restore"); what {
+	what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "replay", "compact", "skew", "restore")
+	if !s.often("fault", 30) || !s.often(what, 60) { // While something is wrong, the judge can demand less.
+		return
+	}
+	switch what {
 	case "cut", "replay", "compact":
 		s.disturbWatches(what, during)
 	case "skew":

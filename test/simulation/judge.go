@@ -61,6 +61,7 @@ type judge struct {
 	deadlines int            // that were changed
 	byOld     int            // of both, those that are right by an older view alone
 	faults    []string
+	holdAbove int // how many objects in a namespace one change may make due at once without a guardrail
 	holds     map[oracle.PolicyInNamespace]*hold
 	// approved are the objects that somebody has approved.
 	approved sets.Set[types.UID]
@@ -148,6 +149,7 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 	j.follow()
 	matched := j.matched.times(time.Time{})
 	revision := j.store.Revision() - 1 // of the moment before
+	forgotten := j.forgotten(fact, revision)
 	answers := []oracle.Answer{}
 	for i, at := range j.views(revision, now, j.lag(from)) {
 		w := j.worldOf(at, j.lag(from))
@@ -157,6 +159,10 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 		})
 		w.Objects = append(w.Objects, j.uses.in(fact, at.now, j.lag(from)))
 		answer := w.Answers()[fact.UID]
+		if answer.Reason == notified && forgotten() {
+			delete(w.Notices, fact.UID)
+			answer = w.Answers()[fact.UID]
+		}
 		if right(answer) {
 			if i > 1 {
 				j.byOld++
@@ -194,15 +200,44 @@ func (j *judge) changed() {
 	before, after := j.world(revision-1, now), j.world(revision, now)
 	maps.DeleteFunc(j.holds, func(key oracle.PolicyInNamespace, h *hold) bool { return !h.waits(policyOf(after, key)) })
 	j.noteApprovals(before, after)
+	uncounted := j.uncounted(before, after)
 	for key, uids := range oracle.NewlyDue(before, after) {
 		p := policyOf(after, key)
-		uids = slices.DeleteFunc(uids, j.approved.Has)
-		if p == nil || len(uids) <= max(limitOf(before, key.Namespace), limitOf(after, key.Namespace)) {
+		uids = slices.DeleteFunc(uids, uncounted.Has)
+		if p == nil || len(uids) <= max(j.limitOf(before, key.Namespace), j.limitOf(after, key.Namespace)) {
 			continue
 		}
 		h := &hold{since: now, generation: p.GetGeneration(), approved: p.GetAnnotations()[gc.AnnotationApprovedHold], uids: sets.New(uids...)}
+		if before := j.holds[key]; before != nil {
+			h.uids = h.uids.Union(before.uids)
+		}
 		j.holds[key] = h
 	}
+}
+
+// uncounted are the objects that a change need not count: those that somebody has approved, those that a replica may take for unused since
+// later than the judge, and those that wait for approval already. These may be all that were due before where the status of a policy says
+// that something waits: the judge does not add up what several changes made due.
+func (j *judge) uncounted(before, after *oracle.World) sets.Set[types.UID] {
+	out := j.approved.Clone()
+	for _, h := range j.holds {
+		out = out.Union(h.uids)
+	}
+	held := sets.Set[string]{}
+	for _, what := range listedHolds(before) {
+		held.Insert(what.Namespace)
+	}
+	for key, uids := range before.DueBy() {
+		if held.Has(key.Namespace) {
+			out.Insert(uids...)
+		}
+	}
+	for _, f := range after.Objects {
+		if f.Usage.State != lifecycle.UsageUnknown {
+			out.Insert(f.UID)
+		}
+	}
+	return out
 }
 
 // meant identifies what people want of a policy; empty for no policy. Any change of it has another generation or other annotations.
@@ -228,11 +263,11 @@ func (j *judge) noteApprovals(before, after *oracle.World) {
 }
 
 // limitOf is how many objects one change may make due in a namespace.
-func limitOf(w *oracle.World, namespace string) int {
+func (j *judge) limitOf(w *oracle.World, namespace string) int {
 	if n, ok := w.HoldAbove(namespace); ok {
 		return n
 	}
-	return holdAbove
+	return j.holdAbove
 }
 
 // waits reports whether nobody has changed the policy, or approved what it makes due.
@@ -295,6 +330,9 @@ func (j *judge) views(revision int64, now time.Time, lag time.Duration) []view {
 	return out
 }
 
+// present is the world of now.
+func (j *judge) present() *oracle.World { return j.world(j.store.Revision(), time.Now()) }
+
 // world is what the model needs at a revision.
 func (j *judge) world(revision int64, now time.Time) *oracle.World {
 	return j.worldOf(view{revision, revision, now}, 0)
@@ -353,17 +391,15 @@ func (j *judge) objects(v view, unseen time.Duration) (out []*lifecycle.Fact) {
 	return out
 }
 
-// listedHolds describes what waits for approval as far as the status of policies says, by ID.
-func (j *judge) listedHolds() map[string]string {
-	out := map[string]string{}
+// listedHolds are what waits for approval, as far as the status of policies says, by ID.
+func listedHolds(w *oracle.World) map[string]gc.PolicyHold {
+	out := map[string]gc.PolicyHold{}
 	add := func(p metav1.Object, holds []gc.PolicyHold) {
 		for _, h := range holds {
-			policy := gc.PolicyTitle(p.GetNamespace(), p.GetName())
-			out[h.ID] = fmt.Sprintf("%d objects in %q of %s because %s", h.Objects, h.Namespace, policy, h.Why)
+			h.Policy = gc.PolicyTitle(p.GetNamespace(), p.GetName())
+			out[h.ID] = h
 		}
 	}
-	revision := j.store.Revision()
-	w := j.world(revision, time.Now())
 	for _, p := range w.Policies {
 		add(p, p.Status.Holds)
 	}
@@ -379,7 +415,7 @@ func (j *judge) left(since time.Time) (out []string) {
 	w := j.settled(time.Now(), since)
 	before, answers := j.settled(time.Now().Add(-controlled), since).Answers(), w.Answers()
 	goes := func(a oracle.Answer, paced bool) bool {
-		return a.Action == oracle.Delete && !paced || a.Action == oracle.SetDeadline
+		return !paced && (a.Action == oracle.Delete || a.Action == oracle.SetDeadline)
 	}
 	for _, f := range w.Objects {
 		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.

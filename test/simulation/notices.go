@@ -6,12 +6,17 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 )
+
+// notified is the reason of what its notice keeps.
+const notified = "Notified"
 
 // told is after how long a notice that an object needs has been given.
 const told = time.Minute
@@ -31,6 +36,22 @@ func (j *judge) notices(revision int64) map[types.UID]oracle.Notice {
 		}
 	}
 	return out
+}
+
+// forgotten returns a function that says whether the notice of an object counts no more by a revision: since it was given, nothing would
+// have deleted the object for a moment, or only later than the notice says.
+func (j *judge) forgotten(fact *lifecycle.Fact, revision int64) func() bool {
+	return sync.OnceValue(func() bool {
+		notice := j.notices(revision)[fact.UID]
+		for at := j.store.RevisionAt(notice.Given); at <= revision; at++ {
+			w := j.world(at, time.Now())
+			switch a := w.Answers()[fact.UID]; {
+			case a.Action == "Ignore", a.Action == "Keep", a.Action == "Wait" && a.At.After(notice.At.Add(time.Second)):
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // untold returns the objects that have needed a notice for some time, and have none, whether they count from a time or from before.

@@ -14,7 +14,11 @@ import (
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
 
-const policiesPath = "/apis/gc.winnow.dev/v1alpha1"
+const (
+	policiesPath = "/apis/gc.winnow.dev/v1alpha1"
+	// jane is a user who may do everything.
+	jane = "jane"
+)
 
 // Expressions that the model knows. The second fails for what has no such label.
 const (
@@ -26,19 +30,19 @@ const (
 // spec draws the spec of a policy. Nulls remove what a patch finds.
 func (s *simulation) spec() content {
 	out := content{
-		"mode": draw(s, "Enforce", "Enforce", "Enforce", "Enforce", "Preview"), "suspend": s.percent(5),
+		"mode": draw(s, "Enforce", "Enforce", "Enforce", "Enforce", "Preview"), "suspend": s.often("suspend", 5),
 		"ttlAfterFinished": nil, "capacity": nil, "activeDeadline": nil, "annotationTTL": nil, "rules": nil,
 	}
 	if s.percent(80) {
 		out["ttlAfterFinished"] = draw(s, "0s", "30s", "2m", "10m", "30m", "never")
 	}
-	if s.percent(30) {
+	if s.often("capacity", 30) {
 		out["capacity"] = s.capacity()
 	}
-	if s.percent(20) {
+	if s.often("annotationTTL", 20) {
 		out["annotationTTL"] = draw(s, "Any", "Ignore", "ExtendOnly")
 	}
-	if s.percent(15) {
+	if s.often("activeDeadline", 15) {
 		out["activeDeadline"] = draw(s, "1m", "10m", "1h")
 	}
 	var rules []any
@@ -64,7 +68,7 @@ func (s *simulation) unusedRule(i int) content {
 
 // rule draws a rule of a policy.
 func (s *simulation) rule(i int) content {
-	if s.percent(35) {
+	if s.often("unused", 30) {
 		return s.unusedRule(i)
 	}
 	rule := content{"name": fmt.Sprintf("r%d", i)}
@@ -79,17 +83,17 @@ func (s *simulation) rule(i int) content {
 	} else {
 		rule["capacity"] = s.capacity()
 	}
-	switch n := s.random.IntN(10); {
-	case n < 3:
-		rule["resources"] = draw(s, []any{"workflows.argoproj.io"}, []any{"workflows.argoproj.io", "jobs.batch"})
-	case n < 5:
-		rule["activeDeadline"] = draw(s, "1m", "10m", "1h")
-	case n < 7:
+	switch {
+	case s.often("Created", 20):
 		s.count(rule, "Created")
-	case n < 9:
+	case s.often("Matched", 20):
 		s.count(rule, "Matched")
 		delete(rule, "capacity") // A replica that was killed may order what it counts by later times than the judge.
 		rule["ttl"] = draw(s, "0s", "1m", "10m")
+	case s.percent(30):
+		rule["resources"] = draw(s, []any{"workflows.argoproj.io"}, []any{"workflows.argoproj.io", "jobs.batch"})
+	case s.often("activeDeadline", 20):
+		rule["activeDeadline"] = draw(s, "1m", "10m", "1h")
 	}
 	s.conditions(rule)
 	return rule
@@ -97,13 +101,13 @@ func (s *simulation) rule(i int) content {
 
 // conditions draws what else must be so before a rule deletes an object.
 func (s *simulation) conditions(rule content) {
-	if s.percent(20) {
+	if s.often("notice", 20) {
 		rule["notice"] = draw(s, "1s", "1m", "3m")
 	}
-	if s.percent(20) {
-		rule["matchConditions"] = []any{content{"name": "c", "expression": draw(s, ofSome, ofArchived)}}
+	if s.often("matchConditions", 20) {
+		rule["matchConditions"] = []any{content{"name": "c", "expression": draw(s, ofSome, ofSome, ofArchived)}}
 	}
-	if s.percent(20) {
+	if s.often("waitFor", 20) {
 		rule["waitFor"] = content{
 			"expression": draw(s, ofArchived, perhapsArchived), "atMost": draw(s, "1m", "10m", "1h"), "onTimeout": draw(s, "Keep", "Delete"),
 		}
@@ -120,7 +124,7 @@ func (s *simulation) count(rule content, after string) {
 // capacity draws a limit. Nulls remove what a patch finds.
 func (s *simulation) capacity() content {
 	out := content{"maxObjects": s.random.IntN(6), "percentOfQuota": nil, "per": nil, "labelKey": nil, "minAge": nil}
-	if s.percent(20) {
+	if s.often("percentOfQuota", 20) {
 		out["maxObjects"], out["percentOfQuota"] = nil, draw(s, 1, 34, 50, 100)
 	}
 	switch s.random.IntN(4) {
@@ -129,45 +133,44 @@ func (s *simulation) capacity() content {
 	case 1:
 		out["per"], out["labelKey"] = "Label", "app"
 	}
-	if s.percent(20) {
+	if s.often("minAge", 20) {
 		out["minAge"] = draw(s, "1m", "10m")
 	}
 	return out
 }
 
-// guardrail draws one of them.
-func (s *simulation) guardrail(out content) {
-	switch s.random.IntN(7) {
-	case 0:
+// guardrails draws what a cluster policy demands of others.
+func (s *simulation) guardrails() content {
+	out := content{
+		"minTTL": nil, "maxTTL": nil, "allowNever": nil, "suspendAll": s.often("suspendAll", 5), "holdAbove": nil, "windows": nil,
+		"minNotice": nil, "maxDeletionsPerMinute": nil, "ceilings": nil,
+	}
+	if s.often("minTTL", 25) {
 		out["minTTL"] = "2m"
-	case 1:
+	}
+	if s.often("maxTTL", 25) {
 		out["maxTTL"], out["allowNever"] = "30m", false
-	case 2:
+	}
+	if s.often("holdAbove", 25) {
 		above := content{"objects": 2 + s.random.IntN(10)}
 		if s.percent(30) {
 			above["percent"] = 5 + s.random.IntN(90)
 		}
 		out["holdAbove"] = above
-	case 3:
+	}
+	if s.often("windows", 25) {
 		schedule, duration := draw(s, "*/10 * * * *", "0,30 * * * *", "5 * * * *"), draw(s, "2m", "7m")
 		out["windows"] = []any{content{"schedule": schedule, "duration": duration}}
-	case 4:
+	}
+	if s.often("maxDeletionsPerMinute", 25) {
 		out["maxDeletionsPerMinute"] = 1 + s.random.IntN(20)
-	case 5:
+	}
+	if s.often("minNotice", 25) {
 		out["minNotice"] = draw(s, "1s", "1m", "3m")
-	case 6:
-		out["ceilings"] = []any{content{"resources": []any{draw(s, "jobs.batch", "workflows.argoproj.io")}, "maxObjects": 5 + s.random.IntN(10)}}
 	}
-}
-
-// guardrails draws what a cluster policy demands of others.
-func (s *simulation) guardrails() content {
-	out := content{
-		"minTTL": nil, "maxTTL": nil, "allowNever": nil, "suspendAll": s.percent(5), "holdAbove": nil, "windows": nil, "minNotice": nil,
-		"maxDeletionsPerMinute": nil, "ceilings": nil,
-	}
-	for range 2 {
-		s.guardrail(out)
+	if s.often("ceilings", 25) {
+		resource := draw(s, "jobs.batch", "workflows.argoproj.io")
+		out["ceilings"] = []any{content{"resources": []any{resource}, "maxObjects": 5 + s.random.IntN(10)}}
 	}
 	return out
 }
@@ -182,17 +185,21 @@ func (s *simulation) write() {
 		kind, path = "ClusterCleanupPolicy", policiesPath+"/clustercleanuppolicies"
 		metadata = content{"name": name}
 		spec["namespaceSelector"] = draw(s, content{}, content{"matchLabels": content{"team": draw(s, "red", "blue")}})
-		if spec["guardrails"] = nil; s.percent(50) {
+		if spec["guardrails"] = nil; s.percent(70) {
 			spec["guardrails"] = s.guardrails()
 		}
 	}
 	if s.percent(15) {
-		s.request(http.MethodDelete, path+"/"+name, nil)
+		s.request(jane, http.MethodDelete, path+"/"+name, nil)
 		return
 	}
 	object := content{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
-	s.request(http.MethodPost, path, object)
-	s.request(http.MethodPatch, path+"/"+name, content{"spec": spec})
+	user := jane
+	if s.often("without rights", 5) {
+		user = apiserver.NoDeleter
+	}
+	s.request(user, http.MethodPost, path, object)
+	s.request(user, http.MethodPatch, path+"/"+name, content{"spec": spec})
 }
 
 // approveAny approves what waits of one policy, and approveAll of all policies.
@@ -220,7 +227,7 @@ func (s *simulation) approve(o *apiserver.Object) {
 	}
 	if len(annotation) > 0 {
 		annotations := content{gc.AnnotationApprovedHold: strings.Join(annotation, ",")}
-		s.request(http.MethodPatch, path, content{"metadata": content{"annotations": annotations}})
+		s.request(jane, http.MethodPatch, path, content{"metadata": content{"annotations": annotations}})
 	}
 }
 

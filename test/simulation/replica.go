@@ -17,9 +17,6 @@ import (
 	"github.com/winnow-dev/winnow/cmd/apiserver/app"
 )
 
-// holdAbove is how many objects in a namespace one change may make due at once. Few, so that changes are held.
-const holdAbove = 8
-
 // buffered is how much a connection to a replica holds that nobody has read.
 const buffered = 1 << 16
 
@@ -40,14 +37,14 @@ type listener struct{ *bufconn.Listener }
 func (listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8443} }
 
 // start starts a replica.
-func start(ctx context.Context, dir, host string) *replica {
+func start(ctx context.Context, dir, host string, holdAbove int) *replica {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &replica{host: host, pipe: bufconn.Listen(buffered), started: time.Now(), cancel: cancel, ended: make(chan error, 1)}
-	go func() { r.ended <- r.run(ctx, dir) }()
+	go func() { r.ended <- r.run(ctx, dir, holdAbove) }()
 	return r
 }
 
-func (r *replica) run(ctx context.Context, dir string) error {
+func (r *replica) run(ctx context.Context, dir string, holdAbove int) error {
 	// A URL without TLS has client-go use http.DefaultTransport, which is the network of the simulation.
 	kubeconfig := filepath.Join(dir, r.host)
 	err := os.WriteFile(kubeconfig, fmt.Appendf(nil, `apiVersion: v1

@@ -24,12 +24,13 @@ import (
 
 var (
 	seed   = flag.Uint64("seed", 0, "run this seed, and print its result as JSON")
-	length = flag.Duration("length", time.Hour, "for how long a seed runs, in its own time")
+	length = flag.Duration("length", 20*time.Minute, "for how long a seed runs, in its own time")
 	trace  = flag.String("trace", "", "write each message into this file")
-	seeds  = flag.Int("seeds", 5, "how many seeds to run, from 1")
+	seeds  = flag.Int("seeds", 2, "how many seeds to run, from 1")
 )
 
-// TestSeeds runs seeds, each in a process of its own: libraries leave goroutines behind, for which a bubble of synctest would wait.
+// TestSeeds runs seeds with Go's own runtime, with which they do not replay; the tests of the command simulate run more. Each runs in a
+// process of its own: libraries leave goroutines behind, for which a bubble of synctest would wait.
 func TestSeeds(t *testing.T) {
 	if *seed != 0 {
 		runSeed(t)

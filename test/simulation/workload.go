@@ -24,7 +24,20 @@ func draw[T any](s *simulation, of ...T) T { return of[s.random.IntN(len(of))] }
 
 func (s *simulation) percent(n int) bool { return s.random.IntN(100) < n }
 
-func (s *simulation) namespace() string { return draw(s, "a", "b", "c", "d") }
+// often draws whether something happens. Each seed leaves some things out, and does others more often, because what happens often hides
+// what happens seldom: A. Groce et al., Swarm Testing, 2012.
+func (s *simulation) often(what string, n int) bool {
+	times, ok := s.times[what]
+	if !ok {
+		times = draw(s, 0, 1, 1, 3)
+		s.times[what] = times
+	}
+	return s.percent(min(n*times, 90))
+}
+
+var namesOfNamespaces = []string{"a", "b", "c", "d"}
+
+func (s *simulation) namespace() string { return draw(s, namesOfNamespaces...) }
 
 // try notes what a user could not do. What users do may fail, as when a namespace ends.
 func (s *simulation) try(what string, err error) { s.note("user: %s: %v", what, err) }
@@ -33,18 +46,29 @@ func (s *simulation) timestamp(ago time.Duration) string {
 	return time.Now().Add(-ago).UTC().Format(time.RFC3339)
 }
 
-// create creates a Job, Pod or Workflow, which may have finished.
-func (s *simulation) create() {
-	r, ns := draw(s, jobs, jobs, pods, workflows), s.namespace()
+// create creates a Job, Pod or Workflow, and createMany several of them in one namespace.
+func (s *simulation) create() { s.createOne(s.kind(), s.namespace()) }
+
+func (s *simulation) createMany() {
+	r, ns := s.kind(), s.namespace()
+	for range 3 + s.random.IntN(20) {
+		s.createOne(r, ns)
+	}
+}
+
+func (s *simulation) kind() schema.GroupResource { return draw(s, jobs, jobs, pods, workflows) }
+
+// createOne creates an object, which may have finished.
+func (s *simulation) createOne(r schema.GroupResource, ns string) {
 	s.created++
 	metadata := content{"namespace": ns, "name": fmt.Sprintf("%s-%d", r.Resource, s.created), "labels": content{"app": draw(s, "x", "y", "z")}}
-	if s.percent(10) {
+	if s.often("annotations", 10) {
 		metadata["annotations"] = s.annotations()
 	}
-	if s.percent(10) {
+	if s.often("finalizers", 10) {
 		metadata["finalizers"] = []any{"example.com/slow"}
 	}
-	if r == pods && s.percent(30) {
+	if r == pods && s.often("owner", 30) {
 		if of := s.any(jobs, ns); of != nil {
 			metadata["ownerReferences"] = []any{content{
 				"apiVersion": "batch/v1", "kind": "Job", "name": of.Meta.Name, "uid": string(of.Meta.UID), "controller": true,
@@ -53,7 +77,7 @@ func (s *simulation) create() {
 	}
 	spec := s.podSpec()
 	if r == jobs {
-		if spec = (content{"template": content{"spec": spec}}); s.percent(5) {
+		if spec = (content{"template": content{"spec": spec}}); s.often("ttlSecondsAfterFinished", 5) {
 			spec["ttlSecondsAfterFinished"] = 60 * s.random.IntN(60)
 		}
 	}
@@ -173,7 +197,7 @@ func (s *simulation) label() {
 	ns := s.namespace()
 	_, err := s.store.Update(namespaces, apiserver.Key{Name: ns}, func(c map[string]any) error {
 		labels := content{"kubernetes.io/metadata.name": ns}
-		if s.percent(10) {
+		if s.often("protected", 5) {
 			labels["gc.winnow.dev/protected"] = "true"
 		}
 		if s.percent(60) {
@@ -185,15 +209,21 @@ func (s *simulation) label() {
 	s.try("label "+ns, err)
 }
 
-// endNamespace deletes a namespace, or creates it again.
+// endNamespace deletes a namespace.
 func (s *simulation) endNamespace() {
 	ns := s.namespace()
-	if _, err := s.store.Delete(namespaces, apiserver.Key{Name: ns}, &metav1.DeleteOptions{}); err == nil {
-		s.try("delete namespace "+ns, nil)
-		s.judge.records.forget(func(d deletion) bool { return d.namespace == ns })
-		return
+	_, err := s.store.Delete(namespaces, apiserver.Key{Name: ns}, &metav1.DeleteOptions{})
+	s.try("delete namespace "+ns, err)
+	s.judge.records.forget(func(d deletion) bool { return d.namespace == ns })
+}
+
+// makeNamespaces creates the namespaces that are not there.
+func (s *simulation) makeNamespaces() {
+	for _, ns := range namesOfNamespaces {
+		if err := s.makeNamespace(ns); err == nil {
+			s.try("create namespace "+ns, nil)
+		}
 	}
-	s.try("create namespace "+ns, s.makeNamespace(ns))
 }
 
 func (s *simulation) makeNamespace(name string) error {
@@ -229,14 +259,17 @@ func (s *simulation) quota() {
 }
 
 // request sends a request of a user to a replica, which may be cut off. Nobody waits for the answer.
-func (s *simulation) request(method, path string, object any) {
+func (s *simulation) request(user, method, path string, object any) {
 	r := draw(s, s.replicas...)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		code, data, err := r.client.do(ctx, "jane", method, path, object)
+		code, data, err := r.client.do(ctx, user, method, path, object)
 		if err != nil {
 			return
+		}
+		if user == apiserver.NoDeleter && code < http.StatusBadRequest {
+			s.unexpected(fmt.Sprintf("%s may delete nothing, and could %s %s: %d", user, method, path, code))
 		}
 		ended := strings.Contains(string(data), "is not the ID of a hold") // It ended before somebody approved it.
 		if code == http.StatusBadRequest || code == http.StatusUnprocessableEntity && !ended {

@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -494,7 +495,10 @@ func (s *Store) resources(gv schema.GroupVersion) *Answer {
 	return answer(http.StatusOK, out)
 }
 
-// review answers reviews of access: everybody may do everything.
+// NoDeleter is a user who may delete nothing.
+const NoDeleter = "joe"
+
+// review answers reviews of access: everybody may do everything but NoDeleter.
 func review(method string, path []string, data []byte) any {
 	last := path[len(path)-1]
 	if method != http.MethodPost || !strings.HasSuffix(last, "reviews") {
@@ -508,7 +512,9 @@ func review(method string, path []string, data []byte) any {
 		}
 		out, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	}
-	out["status"] = authorizationv1.SubjectAccessReviewStatus{Allowed: true}
+	user, _, _ := unstructured.NestedString(out, "spec", "user")
+	verb, _, _ := unstructured.NestedString(out, "spec", "resourceAttributes", "verb")
+	out["status"] = authorizationv1.SubjectAccessReviewStatus{Allowed: user != NoDeleter || verb != "delete"}
 	if last == "selfsubjectreviews" {
 		out["status"] = map[string]any{"userInfo": map[string]any{"username": "system:serviceaccount:winnow-system:winnow"}}
 	}

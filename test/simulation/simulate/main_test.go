@@ -5,8 +5,19 @@ package main
 
 import (
 	"path/filepath"
+	"runtime"
 	"testing"
+	"time"
 )
+
+// TestSeeds runs seeds for an hour each. They replay, so what fails was broken by a change.
+func TestSeeds(t *testing.T) {
+	t.Chdir("../../..")
+	c := command{from: 1, seeds: 20, length: time.Hour, parallel: runtime.NumCPU(), dir: t.TempDir()}
+	if err := c.measure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestFaultsApply: each fault can still be put back.
 func TestFaultsApply(t *testing.T) {
