@@ -13,7 +13,7 @@ import (
 // TestSeeds runs seeds for an hour each. They replay, so what fails was broken by a change.
 func TestSeeds(t *testing.T) {
 	t.Chdir("../../..")
-	c := command{from: 1, seeds: 20, length: time.Hour, parallel: runtime.NumCPU(), dir: t.TempDir()}
+	c := command{from: 1, seeds: 12, length: time.Hour, parallel: runtime.NumCPU(), dir: t.TempDir()}
 	if err := c.measure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
