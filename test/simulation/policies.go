@@ -30,11 +30,11 @@ const (
 // spec draws the spec of a policy. Nulls remove what a patch finds.
 func (s *simulation) spec() content {
 	out := content{
-		"mode": draw(s, "Enforce", "Enforce", "Enforce", "Enforce", "Preview"), "suspend": s.often("suspend", 5),
+		"mode": draw(s, "Enforce", "Enforce", "Enforce", "Enforce", "Preview"), "suspend": s.often("suspend", 2),
 		"ttlAfterFinished": nil, "capacity": nil, "activeDeadline": nil, "annotationTTL": nil, "rules": nil,
 	}
 	if s.percent(80) {
-		out["ttlAfterFinished"] = draw(s, "0s", "30s", "2m", "10m", "30m", "never")
+		out["ttlAfterFinished"] = draw(s, "0s", "0s", "30s", "2m", "10m", "30m", "never")
 	}
 	if s.often("capacity", 30) {
 		out["capacity"] = s.capacity()
@@ -142,7 +142,7 @@ func (s *simulation) capacity() content {
 // guardrails draws what a cluster policy demands of others.
 func (s *simulation) guardrails() content {
 	out := content{
-		"minTTL": nil, "maxTTL": nil, "allowNever": nil, "suspendAll": s.often("suspendAll", 5), "holdAbove": nil, "windows": nil,
+		"minTTL": nil, "maxTTL": nil, "allowNever": nil, "suspendAll": s.often("suspendAll", 3), "holdAbove": nil, "windows": nil,
 		"minNotice": nil, "maxDeletionsPerMinute": nil, "ceilings": nil,
 	}
 	if s.often("minTTL", 25) {

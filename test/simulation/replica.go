@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -28,7 +29,8 @@ type replica struct {
 	client  *aggregator
 	started time.Time
 	cancel  context.CancelFunc
-	ended   chan error // has why it ended
+	ended   chan error  // has why it ended
+	creates atomic.Bool // whether it creates a policy
 }
 
 // listener is bound to an address, as far as the server can see.

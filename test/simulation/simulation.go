@@ -78,6 +78,10 @@ type simulation struct {
 	skewUntil time.Time
 	// times are how many times as often as usual things happen, by what often draws.
 	times map[string]int
+	// names are the names of the namespaces of users.
+	names []string
+	// writes is how often users write policies, of 200 things that they do.
+	writes int
 	// holdAbove is how many objects in a namespace one change may make due at once.
 	holdAbove int
 	// behind is how far each replica may be behind by faults, until a time.
@@ -101,6 +105,8 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	}
 	s.holdAbove = draw(s, 3, 8, 8, 20) // Few, so that changes are held.
 	judge.holdAbove = s.holdAbove
+	s.names = []string{"a", "b", "c", "d"}[:draw(s, 1, 2, 4)]
+	s.writes = draw(s, 4, 8, 15)
 	judge.store, judge.lag, judge.uses.unseen = store, s.lagOf, s.unseen
 	s.network.deleted, s.network.patched, s.network.wrote = judge.deleted, judge.patched, judge.changed
 	http.DefaultTransport = s.network
@@ -162,6 +168,10 @@ func (s *simulation) unseen() time.Duration {
 // simulate runs for a time, and then without faults until nothing that is due may be left.
 func (s *simulation) simulate(length time.Duration) {
 	s.run(time.Now().Add(time.Minute)) // The replicas start.
+	for range 2 * len(s.names) {
+		s.write()
+		s.run(time.Now().Add(between))
+	}
 	for end := time.Now().Add(length); time.Now().Before(end) && len(s.judge.faults) == 0; {
 		s.run(time.Now().Add(time.Duration(s.random.ExpFloat64() * float64(between))))
 		s.step()
@@ -245,16 +255,16 @@ func (s *simulation) act() {
 		often int // of 200
 		do    func()
 	}{
-		{70, s.create},
+		{64, s.create},
 		{60, s.change},
 		{20, s.createContent},
 		{15, s.refer},
-		{15, s.write},
+		{s.writes, s.write},
 		{5, s.label},
 		{1, s.endNamespace},
 		{1, s.quota},
 		{1, s.define},
-		{3, s.approveAny},
+		{9, s.approveAny},
 		{1, s.createMany},
 		{2, s.makeNamespaces},
 		{6, s.fault},

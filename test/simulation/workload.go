@@ -35,9 +35,7 @@ func (s *simulation) often(what string, n int) bool {
 	return s.percent(min(n*times, 90))
 }
 
-var namesOfNamespaces = []string{"a", "b", "c", "d"}
-
-func (s *simulation) namespace() string { return draw(s, namesOfNamespaces...) }
+func (s *simulation) namespace() string { return draw(s, s.names...) }
 
 // try notes what a user could not do. What users do may fail, as when a namespace ends.
 func (s *simulation) try(what string, err error) { s.note("user: %s: %v", what, err) }
@@ -65,7 +63,7 @@ func (s *simulation) createOne(r schema.GroupResource, ns string) {
 	if s.often("annotations", 10) {
 		metadata["annotations"] = s.annotations()
 	}
-	if s.often("finalizers", 10) {
+	if s.often("finalizers", 20) {
 		metadata["finalizers"] = []any{"example.com/slow"}
 	}
 	if r == pods && s.often("owner", 30) {
@@ -150,7 +148,8 @@ func (s *simulation) change() {
 	if o == nil {
 		return
 	}
-	what := draw(s, "finish", "finish", "annotate", "annotate", "release", "label", "archive", "finalize", "delete", "resume", "touch")
+	what := draw(s, "finish", "finish", "finish", "finish", "finish", "annotate", "annotate", "release", "label", "label", "archive",
+		"finalize", "delete", "resume", "touch")
 	if what == "delete" {
 		_, err := s.store.Delete(r, keyOf(o), &metav1.DeleteOptions{})
 		s.try("delete "+r.Resource+" "+o.Meta.Name, err)
@@ -197,7 +196,7 @@ func (s *simulation) label() {
 	ns := s.namespace()
 	_, err := s.store.Update(namespaces, apiserver.Key{Name: ns}, func(c map[string]any) error {
 		labels := content{"kubernetes.io/metadata.name": ns}
-		if s.often("protected", 5) {
+		if s.often("protected", 2) {
 			labels["gc.winnow.dev/protected"] = "true"
 		}
 		if s.percent(60) {
@@ -211,6 +210,9 @@ func (s *simulation) label() {
 
 // endNamespace deletes a namespace.
 func (s *simulation) endNamespace() {
+	if !s.often("end of a namespace", 30) { // Its objects go with it.
+		return
+	}
 	ns := s.namespace()
 	_, err := s.store.Delete(namespaces, apiserver.Key{Name: ns}, &metav1.DeleteOptions{})
 	s.try("delete namespace "+ns, err)
@@ -219,7 +221,7 @@ func (s *simulation) endNamespace() {
 
 // makeNamespaces creates the namespaces that are not there.
 func (s *simulation) makeNamespaces() {
-	for _, ns := range namesOfNamespaces {
+	for _, ns := range s.names {
 		if err := s.makeNamespace(ns); err == nil {
 			s.try("create namespace "+ns, nil)
 		}
@@ -258,10 +260,17 @@ func (s *simulation) quota() {
 	s.try("change the quota of "+key.Namespace, err)
 }
 
-// request sends a request of a user to a replica, which may be cut off. Nobody waits for the answer.
+// request sends a request of a user to a replica, which may be cut off. Nobody waits for the answer. A replica creates one policy at a
+// time: meanwhile, it keeps a mutex, and the bubble would wait for whoever else wants it, so that no answer could arrive.
 func (s *simulation) request(user, method, path string, object any) {
 	r := draw(s, s.replicas...)
+	if method == http.MethodPost && !r.creates.CompareAndSwap(false, true) {
+		return
+	}
 	go func() {
+		if method == http.MethodPost {
+			defer r.creates.Store(false)
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		code, data, err := r.client.do(ctx, user, method, path, object)
