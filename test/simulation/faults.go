@@ -13,7 +13,7 @@ import (
 func (s *simulation) fault() {
 	during := time.Duration(1+s.random.IntN(120)) * time.Second
 	what := draw(s, "lag", "freeze", "wrong", "down", "kill", "cut", "replay", "compact", "skew", "restore")
-	if !s.often("fault", 30) || !s.often(what, 60) { // While something is wrong, the judge can demand less.
+	if !s.often("fault", 15) || !s.often(what, 60) { // While something is wrong, the judge can demand less.
 		return
 	}
 	switch what {

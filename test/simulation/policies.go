@@ -181,13 +181,11 @@ func (s *simulation) write() {
 	kind, path := "CleanupPolicy", policiesPath+"/namespaces/"+ns+"/cleanuppolicies"
 	metadata := content{"name": name, "namespace": ns}
 	spec := s.spec()
-	if s.percent(35) {
+	if s.percent(45) {
 		kind, path = "ClusterCleanupPolicy", policiesPath+"/clustercleanuppolicies"
 		metadata = content{"name": name}
 		spec["namespaceSelector"] = draw(s, content{}, content{"matchLabels": content{"team": draw(s, "red", "blue")}})
-		if spec["guardrails"] = nil; s.percent(70) {
-			spec["guardrails"] = s.guardrails()
-		}
+		spec["guardrails"] = s.guardrails()
 	}
 	if s.percent(15) {
 		s.request(jane, http.MethodDelete, path+"/"+name, nil)

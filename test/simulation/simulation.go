@@ -255,7 +255,7 @@ func (s *simulation) act() {
 		often int // of 200
 		do    func()
 	}{
-		{64, s.create},
+		{55, s.create},
 		{60, s.change},
 		{20, s.createContent},
 		{15, s.refer},
@@ -265,9 +265,9 @@ func (s *simulation) act() {
 		{1, s.quota},
 		{1, s.define},
 		{9, s.approveAny},
-		{1, s.createMany},
+		{4, s.createMany},
 		{2, s.makeNamespaces},
-		{6, s.fault},
+		{12, s.fault},
 	} {
 		if n < a.often {
 			a.do()
