@@ -190,9 +190,12 @@ func (c *command) replay(ctx context.Context) error {
 	same := 0
 	err = c.all(ctx, binary, func(first *outcome) bool {
 		second, err := c.run(ctx, binary, first.Seed)
-		if err == nil && second.Digest == first.Digest && second.Messages == first.Messages {
+		switch {
+		case err != nil: // It was interrupted.
+			return false
+		case second.Digest == first.Digest && second.Messages == first.Messages:
 			same++
-		} else {
+		default:
 			fmt.Printf("seed %d differs: %d and %d messages\n", first.Seed, first.Messages, second.Messages)
 		}
 		return true
