@@ -46,7 +46,7 @@ func (j *judge) forgotten(fact *lifecycle.Fact, revision int64) func() bool {
 		for at := j.store.RevisionAt(notice.Given); at <= revision; at++ {
 			w := j.world(at, time.Now())
 			switch a := w.Answers()[fact.UID]; {
-			case a.Action == "Ignore", a.Action == "Keep", a.Action == "Wait" && a.At.After(notice.At.Add(time.Second)):
+			case a.Action == oracle.Ignore, a.Action == oracle.Keep, a.Action == oracle.Wait && a.At.After(notice.At.Add(time.Second)):
 				return true
 			}
 		}

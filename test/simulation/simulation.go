@@ -82,8 +82,6 @@ type simulation struct {
 	names []string
 	// writes is how often users write policies, of 200 things that they do.
 	writes int
-	// holdAbove is how many objects in a namespace one change may make due at once.
-	holdAbove int
 	// behind is how far each replica may be behind by faults, until a time.
 	behind map[string]lag
 
@@ -100,11 +98,9 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	store := apiserver.NewStore(time.Now, judge.observe, resources()...)
 	s := &simulation{
 		network: newNetwork(store, rand.New(rand.NewPCG(seed, 1))), ctx: ctx, dir: dir, random: rand.New(rand.NewPCG(seed, 2)), proxies: proxies,
-		seed: seed, began: time.Now(), behind: map[string]lag{}, judge: judge,
-		times: map[string]int{},
+		seed: seed, began: time.Now(), behind: map[string]lag{}, times: map[string]int{}, judge: judge,
 	}
-	s.holdAbove = draw(s, 3, 8, 8, 20) // Few, so that changes are held.
-	judge.holdAbove = s.holdAbove
+	judge.holdAbove = draw(s, 3, 8, 8, 20) // Few, so that changes are held.
 	s.names = []string{"a", "b", "c", "d"}[:draw(s, 1, 2, 4)]
 	s.writes = draw(s, 4, 8, 15)
 	judge.store, judge.lag, judge.uses.unseen = store, s.lagOf, s.unseen
@@ -113,7 +109,11 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	if err := found(store, proxies.CertPEM()); err != nil {
 		return nil, err
 	}
-	s.makeNamespaces()
+	for _, ns := range s.names {
+		if err := s.makeNamespace(ns); err != nil {
+			return nil, err
+		}
+	}
 	s.define()
 	for range 2 {
 		r, err := s.newReplica()
@@ -127,7 +127,7 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 
 func (s *simulation) newReplica() (*replica, error) {
 	s.started++
-	r := start(s.ctx, s.dir, fmt.Sprintf("replica-%d", s.started), s.holdAbove)
+	r := start(s.ctx, s.dir, fmt.Sprintf("replica-%d", s.started), s.judge.holdAbove)
 	client, err := newAggregator(s.proxies, r)
 	r.client = client
 	return r, err
