@@ -260,8 +260,8 @@ func (s *simulation) quota() {
 	s.try("change the quota of "+key.Namespace, err)
 }
 
-// request sends a request of a user to a replica, which may be cut off. Nobody waits for the answer. A replica is asked to create one policy
-// at a time, because it holds a mutex meanwhile: a bubble of synctest does not go on while a goroutine waits for a mutex.
+// request sends a request of a user to a replica, which may be cut off. Nobody waits for the answer. A replica is asked to create one
+// policy at a time, because it holds a mutex meanwhile: a bubble of synctest does not go on while a goroutine waits for a mutex.
 func (s *simulation) request(user, method, path string, object any) {
 	r := draw(s, s.replicas...)
 	if method == http.MethodPost && !r.creates.CompareAndSwap(false, true) {

@@ -31,8 +31,12 @@ func NewlyDue(before, after *World) map[PolicyInNamespace][]types.UID {
 const (
 	// Delete is the Action of an Answer for an object that is due and may go.
 	Delete = model.Delete
-	// Ignore, Keep and Wait are the Actions of Answers for an object that is no candidate, never due, and due later.
-	Ignore, Keep, Wait = model.Ignore, model.Keep, model.Wait
+	// Ignore is the Action of an Answer for an object that is no candidate.
+	Ignore = model.Ignore
+	// Keep is the Action of an Answer for an object that is never due.
+	Keep = model.Keep
+	// Wait is the Action of an Answer for an object that is due later.
+	Wait = model.Wait
 	// SetDeadline is the Action of an Answer for an object whose deadline is to be set, changed or removed.
 	SetDeadline = model.SetDeadline
 )
