@@ -125,7 +125,12 @@ func (o *Options) applyServing(generic *genericapiserver.RecommendedConfig) erro
 	if err := o.ServerRun.ApplyTo(&generic.Config); err != nil {
 		return err
 	}
-	if err := o.Recommended.ApplyTo(generic); err != nil {
+	if err := applySecureServing(o.Recommended.SecureServing.SecureServingOptions, &generic.Config); err != nil {
+		return err
+	}
+	others := *o.Recommended
+	others.SecureServing = nil
+	if err := others.ApplyTo(generic); err != nil {
 		return err
 	}
 	if o.Recommended.Etcd != nil { // see applyStorage
