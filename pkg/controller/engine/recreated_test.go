@@ -87,6 +87,24 @@ func TestReturns(t *testing.T) {
 	}
 }
 
+// TestReturnsByARestore: an object that is back because a backup was restored has not been created again.
+func TestReturnsByARestore(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
+	first := w.recreated(0, 1)
+	deleteIt := func() {
+		w.takes("a")
+		w.done("a", deletion.Accepted)
+		w.removed("a")
+		w.pass(10 * time.Second)
+	}
+	w.upsert(first)
+	deleteIt()
+	w.upsert(w.recreated(1, 1))
+	deleteIt()
+	w.upsert(first)
+	w.decided("a", policy.Delete, policy.ReasonExpired)
+}
+
 // TestReturnsThatDoNotCount: returns do not count after a deletion that Winnow did not want.
 func TestReturnsThatDoNotCount(t *testing.T) {
 	for name, p := range map[string]*testbuilders.PolicyBuilder{

@@ -45,6 +45,7 @@ type ReturnCount struct {
 	Deleted time.Time // the last time
 	Times   int
 	Last    types.UID        // of the last object that was deleted or counted
+	created time.Time        // when that object was
 	content lifecycle.Digest // of the last object that returned, when it was created: controllers may change it later
 }
 
@@ -57,7 +58,9 @@ func NameOf(compact *facts.Compact) ObjectName {
 func (r *Recreations) RecordDeletion(compact *facts.Compact, now time.Time) {
 	name := NameOf(compact)
 	before, _ := r.Names.Get(name)
-	r.Names.Add(name, ReturnCount{Deleted: now, Times: before.Times, Last: compact.UID(), content: before.content})
+	r.Names.Add(name, ReturnCount{
+		Deleted: now, Times: before.Times, Last: compact.UID(), created: compact.Created(), content: before.content,
+	})
 }
 
 // CountReturn counts a return if the object of a new record was deleted before, and reports whether it has returned too often.
@@ -68,7 +71,8 @@ func (r *Recreations) CountReturn(compact *facts.Compact) bool {
 		return false
 	}
 	if count.Last != compact.UID() {
-		if compact.Created().After(count.Deleted.Add(returnWithin)) {
+		// An older object is back because a backup was restored.
+		if created := compact.Created(); created.Before(count.created) || created.After(count.Deleted.Add(returnWithin)) {
 			r.Names.Remove(name)
 			return false
 		}
@@ -76,7 +80,7 @@ func (r *Recreations) CountReturn(compact *facts.Compact) bool {
 		if !count.content.MayEqual(compact.Content()) {
 			count.Times = 0
 		}
-		count.Last, count.content = compact.UID(), compact.Content()
+		count.Last, count.created, count.content = compact.UID(), compact.Created(), compact.Content()
 		r.Names.Add(name, count)
 	}
 	return count.Times >= MaxReturns
