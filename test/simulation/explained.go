@@ -51,8 +51,15 @@ func (s *simulation) differences(since time.Time) (out []string) {
 	now := time.Now()
 	least, most := s.judge.settled(now, time.Time{}), s.judge.settled(now, since)
 	answers := slices.Concat(answersOf(least), answersOf(most))
+	again := s.judge.returns.mayLoop(most)
+	if len(again.Recreated) > 0 {
+		answers = slices.Concat(answers, answersOf(again))
+	}
 	for _, f := range least.Objects {
 		first, second := said[0][f.UID], said[1][f.UID]
+		if again.Recreated[f.UID] && first.reason != second.reason {
+			continue // A replica that has started since does not know that it came back.
+		}
 		what := fmt.Sprintf("%s %s/%s", f.Resource, f.Namespace, f.Name)
 		if first != second && !first.tells(second) && !second.tells(first) {
 			out = append(out, fmt.Sprintf("%s: %+v and %+v", what, first, second))

@@ -32,6 +32,10 @@ const (
 	freshness = time.Second
 	// underWay is how long a request is under way at most without a fault.
 	underWay = 500 * time.Millisecond
+	// overCeiling is the reason of what is above a ceiling.
+	overCeiling = "OverCeiling"
+	// lately is for how long a deletion may count in a share.
+	lately = 30 * time.Minute
 	// collectedWorlds is after how many worlds garbage is collected.
 	collectedWorlds = 1000
 )
@@ -53,8 +57,9 @@ var judgedResources = []schema.GroupResource{jobs, pods, workflows, configMaps, 
 // judge says whether each DELETE was right, by the store and a model of its own.
 type judge struct {
 	store *apiserver.Store
-	// lag is how far what a replica knows of objects may be behind.
+	// lag is how far what a replica knows of objects may be behind, and sees since when it is not.
 	lag       func(replica string) time.Duration
+	sees      func(replica string) time.Time
 	facts     map[*apiserver.Object]*lifecycle.Fact
 	policies  map[*apiserver.Object]runtime.Object
 	deletes   map[string]int // by resource
@@ -66,9 +71,12 @@ type judge struct {
 	// approved are the objects that somebody has approved.
 	approved sets.Set[types.UID]
 	records  records
-	matched  matched
-	uses     uses
-	worlds   int // how many were built
+	// gone are all deletions that may count in a share.
+	gone    records
+	matched matched
+	uses    uses
+	returns returns
+	worlds  int // how many were built
 	// edited is set if somebody has changed a policy since changed has looked.
 	edited bool
 	// wentBack is when the store went back last.
@@ -80,7 +88,8 @@ func newJudge() *judge {
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{},
 		holds:   map[oracle.PolicyInNamespace]*hold{},
 		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
-		approved: sets.Set[types.UID]{}, records: records{}, deletes: map[string]int{},
+		returns:  returns{of: map[objectName]*returned{}, made: map[objectName][]byte{}, deleted: sets.Set[types.UID]{}},
+		approved: sets.Set[types.UID]{}, records: records{}, gone: records{}, deletes: map[string]int{},
 	}
 }
 
@@ -101,6 +110,7 @@ func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
 		j.matched.observe(r, e)
 	}
 	j.uses.observe(r, e)
+	j.returns.observe(r, e)
 }
 
 func (j *judge) fault(format string, args ...any) {
@@ -119,7 +129,13 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	}
 	what := fmt.Sprintf("%s deleted %s %s/%s (%s at %d)", from, fact.Resource, fact.Namespace, fact.Name, fact.UID, o.Revision)
 	j.deletes[fact.Resource]++
-	j.records[fact.UID] = deletion{time.Now(), from, fact.Namespace, what}
+	d := deletion{time.Now(), from, fact.Namespace, what}
+	j.records[fact.UID], j.gone[fact.UID] = d, d
+	j.gone.forget(func(d deletion) bool { return time.Since(d.at) > lately })
+	j.returns.deleted.Insert(fact.UID)
+	if j.returns.surely(fact, j.sees(from)) {
+		j.fault("%s, which has come back again and again", what)
+	}
 	p := a.Options.Preconditions
 	if p == nil || p.UID == nil || p.ResourceVersion == nil || a.Options.PropagationPolicy == nil {
 		j.fault("%s without preconditions or a propagation policy: %+v", what, a.Options)
@@ -163,6 +179,10 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 			delete(w.Notices, fact.UID)
 			answer = w.Answers()[fact.UID]
 		}
+		if again := j.returns.mayLoop(w); !right(answer) && len(again.Recreated) > 0 {
+			delete(again.Recreated, fact.UID)
+			answer = again.Answers()[fact.UID]
+		}
 		if right(answer) {
 			if i > 1 {
 				j.byOld++
@@ -187,6 +207,7 @@ func (j *judge) restored() {
 	j.wentBack = time.Now()
 	clear(j.holds)
 	j.uses.restored(j.store, revision)
+	j.returns.restored()
 	j.matched.restored(change{revision: revision, at: j.wentBack})
 }
 
@@ -204,7 +225,8 @@ func (j *judge) changed() {
 	for key, uids := range oracle.NewlyDue(before, after) {
 		p := policyOf(after, key)
 		uids = slices.DeleteFunc(uids, uncounted.Has)
-		if p == nil || len(uids) <= max(j.limitOf(before, key.Namespace), j.limitOf(after, key.Namespace)) {
+		tooMany := len(uids) > max(j.limitOf(before, key.Namespace), j.limitOf(after, key.Namespace))
+		if p == nil || !tooMany && !j.tooLarge(before, after, key.Namespace, uids) {
 			continue
 		}
 		h := &hold{since: now, generation: p.GetGeneration(), approved: p.GetAnnotations()[gc.AnnotationApprovedHold], uids: sets.New(uids...)}
@@ -216,8 +238,8 @@ func (j *judge) changed() {
 }
 
 // uncounted are the objects that a change need not count: those that somebody has approved, those that a replica may take for unused since
-// later than the judge, and those that wait for approval already. These may be all that were due before where the status of a policy says
-// that something waits: the judge does not add up what several changes made due.
+// later than the judge, those that may have come back too often, and those that wait for approval already. These may be all that were due
+// before where the status of a policy says that something waits: the judge does not add up what several changes made due.
 func (j *judge) uncounted(before, after *oracle.World) sets.Set[types.UID] {
 	out := j.approved.Clone()
 	for _, h := range j.holds {
@@ -232,8 +254,9 @@ func (j *judge) uncounted(before, after *oracle.World) sets.Set[types.UID] {
 			out.Insert(uids...)
 		}
 	}
+	again := j.returns.perhaps(after.Objects)
 	for _, f := range after.Objects {
-		if f.Usage.State != lifecycle.UsageUnknown {
+		if f.Usage.State != lifecycle.UsageUnknown || again[f.UID] {
 			out.Insert(f.UID)
 		}
 	}
@@ -268,6 +291,35 @@ func (j *judge) limitOf(w *oracle.World, namespace string) int {
 		return n
 	}
 	return j.holdAbove
+}
+
+// tooLarge reports whether newly due objects are surely a larger share of all candidates of their namespace than may go without approval.
+// What has gone lately counts among the candidates, and what is above a ceiling does not count.
+func (j *judge) tooLarge(before, after *oracle.World, namespace string, uids []types.UID) bool {
+	was, ok := before.HoldAbovePercent(namespace)
+	percent, still := after.HoldAbovePercent(namespace)
+	if !ok || !still {
+		return false
+	}
+	candidates := sets.Set[types.UID]{}
+	for _, w := range []*oracle.World{after, before} {
+		answers := w.Answers()
+		for _, f := range w.Objects {
+			if a := answers[f.UID]; f.Namespace == namespace && a.IsCandidate() && a.Reason != overCeiling {
+				candidates.Insert(f.UID)
+			}
+		}
+		if len(candidates) < gc.PercentFrom { // After the change, there are too few.
+			return false
+		}
+	}
+	for uid, d := range j.gone {
+		if d.namespace == namespace {
+			candidates.Insert(uid)
+		}
+	}
+	counted := candidates.Intersection(sets.New(uids...))
+	return len(counted)*100 > max(was, percent)*len(candidates)
 }
 
 // waits reports whether nobody has changed the policy, or approved what it makes due.
@@ -413,13 +465,13 @@ func listedHolds(w *oracle.World) map[string]gc.PolicyHold {
 // before may have forgotten since when rules match.
 func (j *judge) left(since time.Time) (out []string) {
 	w := j.settled(time.Now(), since)
-	before, answers := j.settled(time.Now().Add(-controlled), since).Answers(), w.Answers()
+	before, answers, again := j.settled(time.Now().Add(-controlled), since).Answers(), w.Answers(), j.returns.mayLoop(w).Answers()
 	goes := func(a oracle.Answer, paced bool) bool {
 		return !paced && (a.Action == oracle.Delete || a.Action == oracle.SetDeadline)
 	}
 	for _, f := range w.Objects {
 		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.
-		if a := answers[f.UID]; goes(a, paced) && goes(before[f.UID], paced) {
+		if a := answers[f.UID]; goes(a, paced) && goes(before[f.UID], paced) && goes(again[f.UID], paced) {
 			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
 		}
 	}

@@ -49,6 +49,8 @@ type message struct {
 type link struct {
 	dead bool      // for good
 	down time.Time // until then, nothing arrives
+	// undiscovered is until when discovery fails.
+	undiscovered time.Time
 	// wrong is the share of requests with a fault, of a hundred, until a time.
 	wrong      int
 	wrongUntil time.Time
@@ -243,7 +245,7 @@ func (n *network) arrive(x *exchange) {
 		n.fail(x, noticed)
 		return
 	}
-	switch n.drawWrong(x.link, now) {
+	switch n.drawWrong(x, now) {
 	case lostRequest:
 		n.fail(x, n.upTo(slowMost))
 	case tooMany:
@@ -274,8 +276,11 @@ const (
 	kindsOfWrong
 )
 
-func (n *network) drawWrong(l *link, now time.Time) int {
-	if now.Before(l.wrongUntil) && n.random.IntN(100) < l.wrong {
+func (n *network) drawWrong(x *exchange, now time.Time) int {
+	switch l := x.link; {
+	case now.Before(l.undiscovered) && apiserver.IsDiscovery(x.URL.Path):
+		return unavailable
+	case now.Before(l.wrongUntil) && n.random.IntN(100) < l.wrong:
 		return n.random.IntN(kindsOfWrong)
 	}
 	return fine

@@ -61,6 +61,7 @@ func (j *judge) untold(since time.Time) (out []string) {
 	needed := []map[types.UID]time.Time{
 		w.NeedsNotice(), j.settled(now.Add(-told), since).NeedsNotice(),
 		j.settled(now, time.Time{}).NeedsNotice(), j.settled(now.Add(-told), time.Time{}).NeedsNotice(),
+		j.returns.mayLoop(w).NeedsNotice(),
 	}
 	for _, f := range w.Objects {
 		missing := func(needed map[types.UID]time.Time) bool { return needed[f.UID].IsZero() }

@@ -153,7 +153,7 @@ func (s *simulation) guardrails() content {
 	}
 	if s.often("holdAbove", 25) {
 		above := content{"objects": 2 + s.random.IntN(10)}
-		if s.percent(30) {
+		if s.percent(50) {
 			above["percent"] = 5 + s.random.IntN(90)
 		}
 		out["holdAbove"] = above
@@ -189,6 +189,10 @@ func (s *simulation) write() {
 	}
 	if s.percent(15) {
 		s.request(jane, http.MethodDelete, path+"/"+name, nil)
+		return
+	}
+	if s.often("tighten", 25) { // It may make much due at once.
+		s.request(jane, http.MethodPatch, path+"/"+name, content{"spec": content{"mode": "Enforce", "ttlAfterFinished": "0s", "rules": nil}})
 		return
 	}
 	object := content{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/winnow-dev/winnow/pkg/pki"
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
@@ -103,8 +105,13 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	judge.holdAbove = draw(s, 3, 8, 8, 20) // Few, so that changes are held.
 	s.names = []string{"a", "b", "c", "d"}[:draw(s, 1, 2, 4)]
 	s.writes = draw(s, 4, 8, 15)
-	judge.store, judge.lag, judge.uses.unseen = store, s.lagOf, s.unseen
-	s.network.deleted, s.network.patched, s.network.wrote = judge.deleted, judge.patched, judge.changed
+	store.PageMost = draw(s, 0, 0, 0, 10)
+	judge.store, judge.lag, judge.sees, judge.uses.unseen = store, s.lagOf, s.seesSince, s.unseen
+	s.network.patched, s.network.wrote = judge.patched, judge.changed
+	s.network.deleted = func(from string, a *apiserver.Answer) {
+		judge.deleted(from, a)
+		s.comesBack(a.Deleted)
+	}
 	http.DefaultTransport = s.network
 	if err := found(store, proxies.CertPEM()); err != nil {
 		return nil, err
@@ -151,6 +158,17 @@ func (s *simulation) lagOf(replica string) time.Duration {
 		return b.by
 	}
 	return 0
+}
+
+// seesSince is since when a replica sees everything soon, and does not doubt the clocks.
+func (s *simulation) seesSince(replica string) time.Time {
+	since := later(s.behind[replica].until, s.skewUntil.Add(time.Minute))
+	for _, r := range s.replicas {
+		if r.host == replica {
+			since = later(since, r.started.Add(starting))
+		}
+	}
+	return since
 }
 
 // unseen is for how long a replica may not see what happens now: it lags, or starts.
@@ -239,9 +257,17 @@ func (s *simulation) restartInDoubt() {
 	}
 	s.heal()
 	s.pass(quiet, nothing)
-	for id, h := range listedHolds(s.judge.present()) {
-		// Since when objects match that were created while the clocks were in doubt, nobody knows any more.
-		if _, ok := before[id]; !ok && !strings.Contains(h.Why, "began to match") {
+	after := s.judge.present()
+	again := s.judge.returns.perhaps(after.Objects)
+	forgotten := sets.Set[string]{}
+	for _, f := range after.Objects {
+		if again[f.UID] {
+			forgotten.Insert(f.Namespace)
+		}
+	}
+	for id, h := range listedHolds(after) {
+		// Nobody knows any more since when objects match that were created while the clocks were in doubt, and what has come back too often.
+		if _, ok := before[id]; !ok && !strings.Contains(h.Why, "began to match") && !forgotten.Has(h.Namespace) {
 			s.judge.fault("nobody has changed anything, and after a restart %d objects in %q of %s wait for approval because %s",
 				h.Objects, h.Namespace, h.Policy, h.Why)
 		}

@@ -306,7 +306,11 @@ func (s *Store) list(t *table, r *Request) *Answer {
 		return compareKeys(keyOf(&o.Meta), after) <= 0 || !r.selects(o)
 	})
 	m := metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}
-	if limit := int(r.Options.Limit); limit > 0 && len(page) > limit {
+	limit := int(r.Options.Limit)
+	if s.PageMost > 0 {
+		limit = min(limit, s.PageMost)
+	}
+	if limit > 0 && len(page) > limit {
 		page = page[:limit]
 		data, err := json.Marshal(continuation{revision, keyOf(&page[limit-1].Meta)})
 		if err != nil {
@@ -459,6 +463,12 @@ func (s *Store) aggregated(core bool) any {
 		})
 	}
 	return out
+}
+
+// IsDiscovery reports whether a request with a path asks what is served.
+func IsDiscovery(path string) bool {
+	steps := strings.Split(strings.Trim(path, "/"), "/")
+	return steps[0] == "openapi" || steps[0] == "api" && len(steps) <= 2 || steps[0] == "apis" && len(steps) <= 3
 }
 
 // discovery answers requests about what is served; nil for others.

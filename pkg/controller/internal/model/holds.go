@@ -74,6 +74,16 @@ func (w *World) HoldAbove(namespace string) (int, bool) {
 	})
 }
 
+// HoldAbovePercent returns the smallest holdAbove.percent; false if no guardrail sets it.
+func (w *World) HoldAbovePercent(namespace string) (int, bool) {
+	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
+		if g.HoldAbove == nil {
+			return nil
+		}
+		return g.HoldAbove.Percent
+	})
+}
+
 // HoldAboveTotal returns the smallest holdAbove.total; false if no guardrail sets it.
 func (w *World) HoldAboveTotal(namespace string) (int, bool) {
 	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
