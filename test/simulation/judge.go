@@ -413,7 +413,7 @@ func (j *judge) worldOf(v view, unseen time.Duration) *oracle.World {
 
 // rules is the world without objects.
 func (j *judge) rules(revision int64, now time.Time) *oracle.World {
-	w := &oracle.World{Now: now, Namespaces: map[string]oracle.Namespace{}}
+	w := &oracle.World{Now: now, Namespaces: map[string]oracle.Namespace{}, Validated: true}
 	for _, o := range j.store.At(namespaces, revision) {
 		w.Namespaces[o.Meta.Name] = oracle.Namespace{
 			Labels: o.Meta.Labels, Terminating: o.Meta.DeletionTimestamp != nil,

@@ -22,14 +22,15 @@ type policy struct {
 	uid  types.UID
 	spec *gc.CleanupPolicySpec
 	// cluster is the whole spec of a ClusterCleanupPolicy; nil for a CleanupPolicy.
-	cluster *gc.ClusterCleanupPolicySpec
+	cluster   *gc.ClusterCleanupPolicySpec
+	validated bool
 }
 
 // namespaced are the CleanupPolicies in the order of their names.
 func (w *World) namespaced() []policy {
 	var out []policy
 	for _, p := range w.Policies {
-		out = append(out, policy{ref: PolicyRef{p.Namespace, p.Name}, uid: p.UID, spec: &p.Spec})
+		out = append(out, policy{ref: PolicyRef{p.Namespace, p.Name}, uid: p.UID, spec: &p.Spec, validated: w.Validated})
 	}
 	return byName(out)
 }
@@ -38,7 +39,7 @@ func (w *World) namespaced() []policy {
 func (w *World) clusterWide() []policy {
 	var out []policy
 	for _, p := range w.ClusterPolicies {
-		out = append(out, policy{ref: PolicyRef{Name: p.Name}, uid: p.UID, spec: p.Spec.Defaults(), cluster: &p.Spec})
+		out = append(out, policy{ref: PolicyRef{Name: p.Name}, uid: p.UID, spec: p.Spec.Defaults(), cluster: &p.Spec, validated: w.Validated})
 	}
 	return byName(out)
 }
@@ -178,6 +179,9 @@ func orJobsAndPods(resources []string) []string {
 }
 
 func matches(s *metav1.LabelSelector, set labels.Labels) bool {
+	if s != nil && len(s.MatchExpressions) == 0 {
+		return labels.SelectorFromValidatedSet(s.MatchLabels).Matches(set)
+	}
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	return err == nil && selector.Matches(set)
 }

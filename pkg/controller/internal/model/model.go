@@ -30,7 +30,9 @@ type World struct {
 	CronJobs        []*lifecycle.CronJob
 	Policies        []*gc.CleanupPolicy
 	ClusterPolicies []*gc.ClusterCleanupPolicy
-	Quotas          []*corev1.ResourceQuota
+	// Validated says that all policies have passed validation, so that no question repeats it.
+	Validated bool
+	Quotas    []*corev1.ResourceQuota
 	// Notices are the notices that are stored, by the UID of the object.
 	Notices map[types.UID]Notice
 	// Matched says since when rules with after: Matched match objects, by the UID of the object and the identity of the rule.
