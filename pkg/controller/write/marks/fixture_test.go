@@ -55,9 +55,10 @@ func newFixture(t *testing.T) *fixture {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{Resource: "UsageMarksList"})
 	client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		o.lock.Lock()
-		defer o.lock.Unlock()
 		o.wrote = append(o.wrote, describe(t, action))
-		return true, &unstructured.Unstructured{}, o.answer(action.GetNamespace())
+		answer := o.answer
+		o.lock.Unlock()
+		return true, &unstructured.Unstructured{}, answer(action.GetNamespace()) // Which may take some time.
 	})
 	metrics.UsageMarksWrites.Reset()
 	o.Writer = NewWriter(o, client, clock.RealClock{})

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -22,9 +21,6 @@ import (
 const (
 	// flushEvery is how often the marks of a namespace are written at most.
 	flushEvery = 10 * time.Second
-	// budget is how many writes a second there may be, and most at once. A write counts as one for each perWrite marks.
-	budget, most = 5, 10
-	perWrite     = 1000
 	// turn is how many objects of a namespace are written in one flush, so that a namespace with many marks does not keep others from theirs.
 	turn = 3
 )
@@ -48,8 +44,9 @@ type Writer struct {
 
 // NewWriter returns a Writer, which Run starts.
 func NewWriter(t Tracker, client dynamic.Interface, c clock.PassiveClock) *Writer {
+	p := newPace()
 	return &Writer{tracker: t, clock: c, pending: sets.New[string](), stored: stored.NewWriter(stored.Config{
-		Resource: Resource, Client: client, Clock: c, Budget: rate.NewLimiter(budget, most), Writes: metrics.UsageMarksWrites,
+		Resource: Resource, Client: client, Clock: c, Budget: p.limiter, Answered: p.answered, Writes: metrics.UsageMarksWrites,
 		Failure: "Cannot store since when objects are unused or finished, or which notices were given",
 	})}
 }

@@ -52,29 +52,66 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestBudget: there are five writes a second, after the first ten, and large marks count as several. Every namespace has its turn.
+// TestBudget: there are five writes a second, after the first ten, while the API server is slow, and large marks count as several. Every
+// namespace has its turn.
 func TestBudget(t *testing.T) {
 	for objects, cost := range map[int]int{1: 1, knowledge.MaxMarks: 1 + knowledge.MaxMarks/perWrite} {
 		bubble(t, func(o *fixture) {
+			o.answers(func(string) error {
+				time.Sleep(slow)
+				return nil
+			})
 			const namespaces = 150
 			for i := range namespaces {
 				ns := fmt.Sprint("ns-", i)
 				o.want(ns, of(ns, "marks-0", "7", objects))
 			}
 			defer o.lead()()
-			written := len(o.after(0))
-			if written != most/cost {
-				o.Errorf("%d writes at once", written)
+			written := len(o.after(2 * time.Second))
+			if fair := (most + 2*slowest) / cost; written < fair-1 || written > fair+1 {
+				o.Errorf("%d writes in the first two seconds, want about %d", written, fair)
 			}
 			for range 4 {
 				n := len(o.after(6 * time.Second))
-				if fair := 6 * budget / cost; n < fair-1 || n > fair+1 {
+				if fair := 6 * slowest / cost; n < fair-1 || n > fair+1 {
 					o.Errorf("%d writes in six seconds, want about %d", n, fair)
 				}
 				written += n
 			}
-			if written += len(o.after(namespaces * time.Duration(cost) * time.Second / budget)); written != namespaces {
+			if written += len(o.after(namespaces * time.Duration(cost) * time.Second / slowest)); written != namespaces {
 				o.Errorf("%d writes in all", written)
+			}
+		})
+	}
+}
+
+// TestFollowsTheServer: the faster the API server answers, the more writes there are, and failures slow them down.
+func TestFollowsTheServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes time.Duration
+		err   error
+		want  int // a second
+	}{
+		"at once":           {0, nil, fastest},
+		"quickly":           {10 * time.Millisecond, nil, fastest},
+		"in 25 ms":          {25 * time.Millisecond, nil, 20},
+		"slowly":            {time.Second / slowest, nil, slowest},
+		"with errors":       {0, apierrors.NewInternalError(errors.New("etcdserver: request timed out")), slowest},
+		"late, with errors": {50 * time.Millisecond, apierrors.NewInternalError(errors.New("etcdserver: request timed out")), slowest},
+	} {
+		bubble(t, func(o *fixture) {
+			o.answers(func(string) error {
+				time.Sleep(c.takes)
+				return c.err
+			})
+			for i := range 2000 {
+				ns := fmt.Sprint("ns-", i)
+				o.want(ns, of(ns, "marks-0", "7", 1))
+			}
+			defer o.lead()()
+			o.after(10 * time.Second)
+			if got := len(o.after(10 * time.Second)); got < 10*c.want-2 || got > 10*c.want+2 {
+				o.Errorf("%s: %d writes in ten seconds, want %d", name, got, 10*c.want)
 			}
 		})
 	}

@@ -36,6 +36,8 @@ type Config struct {
 	Clock    clock.PassiveClock
 	// Budget is how many writes there may be.
 	Budget *rate.Limiter
+	// Answered is called with how long each write took, and its error; nil if nobody wants to know. Calls are concurrent if writes are.
+	Answered func(took time.Duration, err error)
 	// Writes counts writes by their result: ok, conflict or failed.
 	Writes *metrics.CounterVec
 	// Timeout bounds each write; zero for no bound besides that of the context.
@@ -97,7 +99,12 @@ func (w *Writer) Try(ctx context.Context, c Change) Result {
 	if w.Budget.WaitN(ctx, c.Cost) != nil {
 		return Failed
 	}
-	switch err := w.request(ctx, c); {
+	began := w.Clock.Now()
+	err := w.request(ctx, c)
+	if w.Answered != nil {
+		w.Answered(w.Clock.Since(began), err)
+	}
+	switch {
 	case err == nil:
 		w.Writes.WithLabelValues("ok").Inc()
 		return Done
