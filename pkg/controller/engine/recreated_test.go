@@ -105,6 +105,21 @@ func TestReturnsByARestore(t *testing.T) {
 	w.decided("a", policy.Delete, policy.ReasonExpired)
 }
 
+// TestReturnsAfterAnotherReplica: what comes back too often stays held if a replica deletes it that has not run for as long.
+func TestReturnsAfterAnotherReplica(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
+	w.Follow()
+	for i := range 5 {
+		w.pass(10 * time.Second)
+		w.upsert(w.recreated(i, 1))
+		if i >= knowledge.MaxReturns {
+			w.decided("a", policy.Hold, policy.ReasonRecreateLoop)
+		}
+		w.pass(time.Hour)
+		w.removed("a")
+	}
+}
+
 // TestReturnsThatDoNotCount: returns do not count after a deletion that Winnow did not want.
 func TestReturnsThatDoNotCount(t *testing.T) {
 	for name, p := range map[string]*testbuilders.PolicyBuilder{
