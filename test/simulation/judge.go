@@ -132,7 +132,7 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	d := deletion{time.Now(), from, fact.Namespace, what}
 	j.records[fact.UID], j.gone[fact.UID] = d, d
 	j.gone.forget(func(d deletion) bool { return time.Since(d.at) > lately })
-	j.returns.deleted.Insert(fact.UID)
+	j.returns.take(fact)
 	if j.returns.surely(fact, j.sees(from)) {
 		j.fault("%s, which has come back again and again", what)
 	}

@@ -46,8 +46,8 @@ type returned struct {
 	// perhaps counts every return, and surely those that must count: Winnow had deleted it, and it came back soon, as it was.
 	perhaps, surely int
 	since           time.Time // when the first that surely came back was deleted
-	gone            time.Time
-	last            types.UID // that is gone
+	gone            time.Time // the last time; zero while it exists
+	last            types.UID // that has gone
 }
 
 // observe takes in a change of the store.
@@ -65,7 +65,9 @@ func (r *returns) observe(resource apiserver.Resource, e apiserver.Event) {
 			n.since = e.Time
 		}
 	case e.Before == nil && n != nil:
-		switch after := e.Time.Sub(n.gone); {
+		after := e.Time.Sub(n.gone)
+		n.gone = time.Time{}
+		switch {
 		case after > returnsAtLast:
 			delete(r.of, name)
 		case after > returnsSoon || r.made[name] == nil || !r.deleted.Has(n.last):
@@ -76,6 +78,17 @@ func (r *returns) observe(resource apiserver.Resource, e apiserver.Event) {
 			n.surely++
 		}
 	}
+}
+
+// take takes in that Winnow has deleted an object. While others of the namespace have come back too often, replicas that have seen that and
+// those that have not may decide differently, so it counts only perhaps.
+func (r *returns) take(f *lifecycle.Fact) {
+	for name, n := range r.of {
+		if there := n.gone.IsZero() || name == nameOf(f); there && name.namespace == f.Namespace && n.perhaps >= loops {
+			return
+		}
+	}
+	r.deleted.Insert(f.UID)
 }
 
 // restored takes in that the store went back.
