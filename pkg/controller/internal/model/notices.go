@@ -201,13 +201,17 @@ func (w *World) MustDeliver() map[types.UID]bool {
 }
 
 // KeepsNotices returns the objects whose notices still count: they are candidates that are deleted at some time, and due no later than
-// their notice says, as far as that is known.
+// their notice says, as far as that is known. In a namespace that has not been observed, it is not known.
 func (w *World) KeepsNotices(notices map[types.UID]Notice) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
 		n, given := notices[f.UID]
 		v := c.decideUnstopped(f)
+		if _, known := w.Namespaces[f.Namespace]; given && n.of(f) && !known {
+			out[f.UID] = true
+			continue
+		}
 		if !given || !n.of(f) || v.Action != Wait && v.Action != Hold && v.Action != Delete {
 			continue
 		}
