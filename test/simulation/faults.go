@@ -64,6 +64,7 @@ func (s *simulation) disturb(i int, what string, during time.Duration) {
 // disturbWatches ends all watches, with or without a compaction, or has half of them report again what they have reported.
 func (s *simulation) disturbWatches(what string, past time.Duration) {
 	s.note("fault: %s of watches, of the last %v if it is a replay", what, past)
+	s.disturbed = time.Now()
 	err := errCut
 	if what == "compact" {
 		s.store.Compact(time.Now().Add(-kept))

@@ -79,6 +79,8 @@ type judge struct {
 	worlds  int // how many were built
 	// edited is set if somebody has changed a policy since changed has looked.
 	edited bool
+	// ruled is when a policy, namespace or quota has changed last.
+	ruled time.Time
 	// wentBack is when the store went back last.
 	wentBack time.Time
 }
@@ -106,6 +108,9 @@ func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
 	isPolicy := r.GroupResource() == policies || r.GroupResource() == clusterPolicies
 	edits := isPolicy && (e.Type == watch.Deleted || j.meant(e.Before) != j.meant(e.Object)) // Otherwise only the status has changed.
 	j.edited = j.edited || edits
+	if edits || r.GroupResource() == namespaces || r.GroupResource() == quotas {
+		j.ruled = e.Time
+	}
 	if edits || !isPolicy {
 		j.matched.observe(r, e)
 	}
@@ -163,7 +168,7 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 		return oracle.Answer{}, false
 	}
 	j.follow()
-	matched := j.matched.times(time.Time{})
+	matched := j.matched.times()
 	revision := j.store.Revision() - 1 // of the moment before
 	forgotten := j.forgotten(fact, revision)
 	answers := []oracle.Answer{}
@@ -459,37 +464,6 @@ func listedHolds(w *oracle.World) map[string]gc.PolicyHold {
 		add(p, p.Status.Holds)
 	}
 	return out
-}
-
-// left returns what is due, and may go, and was and might a moment ago. Since a time, nothing has gone wrong: a replica that was killed
-// before may have forgotten since when rules match.
-func (j *judge) left(since time.Time) (out []string) {
-	w := j.settled(time.Now(), since)
-	before, answers, again := j.settled(time.Now().Add(-controlled), since).Answers(), w.Answers(), j.returns.mayLoop(w).Answers()
-	goes := func(a oracle.Answer, paced bool) bool {
-		return !paced && (a.Action == oracle.Delete || a.Action == oracle.SetDeadline)
-	}
-	for _, f := range w.Objects {
-		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.
-		if a := answers[f.UID]; goes(a, paced) && goes(before[f.UID], paced) && goes(again[f.UID], paced) {
-			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
-		}
-	}
-	return append(out, j.untold(since)...)
-}
-
-// settled is the world of a moment as replicas know it that have begun to count at a time what objects do not say.
-func (j *judge) settled(at, since time.Time) *oracle.World {
-	j.follow()
-	w := j.world(j.store.RevisionAt(at), at)
-	w.Matched = j.matched.times(since)
-	for _, f := range w.Objects {
-		if f.Usage.State == lifecycle.Unused {
-			f.Usage = j.uses.usage(f, at, 0, true)
-			f.Usage.Since = later(f.Usage.Since, since)
-		}
-	}
-	return w
 }
 
 // fact returns what matters of an object; nil if no policy can name it.

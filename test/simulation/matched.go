@@ -33,11 +33,13 @@ type change struct {
 	object *apiserver.Object
 }
 
-// spell is the time for which a rule matches an object. A break that is shorter than unseen does not end it.
+// spell is the time for which a rule matches an object. A break that is shorter than unseen does not end it. Who sees the last break counts
+// from when it was over.
 type spell struct {
-	since, until time.Time // until is zero while it matches
-	from, to     int64     // the revisions at which it began and ended
-	former       *spell
+	since, resumed time.Time
+	until          time.Time // zero while it matches
+	from, to       int64     // the revisions at which it began and ended
+	former         *spell
 }
 
 // observe notes a change of an object, a namespace, or what people want of a policy. It is called with the lock of the store.
@@ -83,9 +85,11 @@ func (m *matched) take(c change, rules map[types.UID][]string) {
 			}
 			s := m.spells[uid][identity]
 			if s == nil || !s.until.IsZero() && c.at.Sub(s.until) > unseen {
-				s = &spell{since: c.at, from: c.revision, former: s}
+				s = &spell{since: c.at, resumed: c.at, from: c.revision, former: s}
 			}
-			s.until = time.Time{}
+			if !s.until.IsZero() {
+				s.until, s.resumed = time.Time{}, c.at
+			}
 			m.spells[uid][identity] = s
 		}
 	}
@@ -121,14 +125,23 @@ func (m *matched) restored(c change) {
 	m.changes = []change{c}
 }
 
-// times returns since when each rule matches each object, but not before a time.
-func (m *matched) times(least time.Time) map[types.UID]map[string]time.Time {
+// times returns since when each rule matches each object, for a replica that has seen no breaks.
+func (m *matched) times() map[types.UID]map[string]time.Time {
+	return m.all(func(s *spell) time.Time { return s.since })
+}
+
+// timesSince returns since when each rule matches each object, for a replica that has seen all breaks, and nothing before a time.
+func (m *matched) timesSince(begin time.Time) map[types.UID]map[string]time.Time {
+	return m.all(func(s *spell) time.Time { return later(s.resumed, begin) })
+}
+
+func (m *matched) all(of func(*spell) time.Time) map[types.UID]map[string]time.Time {
 	out := map[types.UID]map[string]time.Time{}
 	for uid, spells := range m.spells {
 		out[uid] = map[string]time.Time{}
 		for identity, s := range spells {
 			if s.until.IsZero() || time.Since(s.until) <= unseen {
-				out[uid][identity] = later(s.since, least)
+				out[uid][identity] = of(s)
 			}
 		}
 	}

@@ -78,6 +78,8 @@ type simulation struct {
 	control, bookmark time.Time
 	// skewUntil is when the clock of the API server is right again.
 	skewUntil time.Time
+	// disturbed is when watches were disturbed, or a CustomResourceDefinition came or went, and look when the judge looks for what is late.
+	disturbed, look time.Time
 	// times are how many times as often as usual things happen, by what often draws.
 	times map[string]int
 	// names are the names of the namespaces of users.
@@ -194,6 +196,7 @@ func (s *simulation) simulate(length time.Duration) {
 		s.run(time.Now().Add(time.Duration(s.random.ExpFloat64() * float64(between))))
 		s.step()
 		s.act()
+		s.lookForLate()
 	}
 	s.heal()
 	s.restartInDoubt()

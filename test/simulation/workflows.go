@@ -32,7 +32,11 @@ func (s *simulation) define() {
 		"status": content{"conditions": []any{content{"type": "Established", "status": "True"}}},
 	})
 	s.try("create the definition of Workflows", err)
-	if err != nil && s.percent(30) {
+	switch {
+	case err == nil:
+		s.disturbed = time.Now()
+	case s.percent(30):
+		s.disturbed = time.Now()
 		s.store.Undefine(workflows)
 		s.try("delete the definition of Workflows", nil)
 	}

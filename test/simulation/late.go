@@ -1,0 +1,101 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/oracle"
+)
+
+// looks is how often the judge looks for what is late, and late after how long something is.
+const looks, late = time.Minute, 30 * time.Second
+
+// lookForLate judges whether what became due while nothing was wrong has gone.
+func (s *simulation) lookForLate() {
+	now, calm := time.Now(), s.calmSince()
+	if now.Before(s.look) || now.Sub(calm) < quiet {
+		return
+	}
+	s.look = now.Add(looks)
+	if out := s.judge.late(calm); len(out) > 0 {
+		s.judge.fault("late: %s", strings.Join(out, "; "))
+	}
+}
+
+// calmSince is since when nothing has gone wrong.
+func (s *simulation) calmSince() time.Time {
+	calm := later(later(s.skewUntil, s.disturbed), s.judge.wentBack)
+	for _, r := range s.replicas {
+		calm = later(later(calm, r.started), s.behind[r.host].until)
+	}
+	return calm
+}
+
+// late returns what became due since a time, and has been due for so long that it must have gone. What a policy, namespace or quota has
+// changed lately may wait, and so may everything in a namespace in which something waits for approval, or may have come back too often.
+func (j *judge) late(calm time.Time) (out []string) {
+	now := time.Now()
+	if now.Sub(j.ruled) < 2*late {
+		return nil
+	}
+	w := j.settled(now, calm)
+	again := j.returns.mayLoop(w)
+	before, answers, others := j.settled(now.Add(-late), calm).Answers(), w.Answers(), again.Answers()
+	waits := sets.Set[string]{}
+	for _, h := range listedHolds(w) {
+		waits.Insert(h.Namespace)
+	}
+	for _, f := range w.Objects {
+		if _, paced := w.MaxDeletionsPerMinute(f.Namespace); paced || again.Recreated[f.UID] {
+			waits.Insert(f.Namespace)
+		}
+	}
+	goes := func(a oracle.Answer) bool { return a.Action == oracle.Delete && a.At.After(calm) }
+	for _, f := range w.Objects {
+		a := answers[f.UID]
+		if !waits.Has(f.Namespace) && goes(a) && goes(before[f.UID]) && goes(others[f.UID]) && !j.forgotten(f, j.store.Revision())() {
+			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
+		}
+	}
+	return out
+}
+
+// left returns what is due, and may go, and was and might a moment ago. Since a time, nothing has gone wrong: a replica that was killed
+// before may have forgotten since when rules match.
+func (j *judge) left(since time.Time) (out []string) {
+	w := j.settled(time.Now(), since)
+	before, answers, again := j.settled(time.Now().Add(-controlled), since).Answers(), w.Answers(), j.returns.mayLoop(w).Answers()
+	goes := func(a oracle.Answer, paced bool) bool {
+		return !paced && (a.Action == oracle.Delete || a.Action == oracle.SetDeadline)
+	}
+	for _, f := range w.Objects {
+		_, paced := w.MaxDeletionsPerMinute(f.Namespace) // It may take long.
+		if a := answers[f.UID]; goes(a, paced) && goes(before[f.UID], paced) && goes(again[f.UID], paced) {
+			out = append(out, fmt.Sprintf("%s %s/%s: %+v", f.Resource, f.Namespace, f.Name, a))
+		}
+	}
+	return append(out, j.untold(since)...)
+}
+
+// settled is the world of a moment as replicas know it that have begun to count at a time what objects do not say.
+func (j *judge) settled(at, since time.Time) *oracle.World {
+	j.follow()
+	w := j.world(j.store.RevisionAt(at), at)
+	if w.Matched = j.matched.times(); !since.IsZero() {
+		w.Matched = j.matched.timesSince(since)
+	}
+	for _, f := range w.Objects {
+		if f.Usage.State == lifecycle.Unused {
+			f.Usage = j.uses.usage(f, at, 0, true)
+			f.Usage.Since = later(f.Usage.Since, since)
+		}
+	}
+	return w
+}
