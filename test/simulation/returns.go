@@ -6,6 +6,7 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,6 +53,9 @@ type returned struct {
 
 // observe takes in a change of the store.
 func (r *returns) observe(resource apiserver.Resource, e apiserver.Event) {
+	if !slices.Contains(judgedResources, resource.GroupResource()) {
+		return
+	}
 	meta := &e.Object.Meta
 	name := objectName{resource.GroupResource().String(), meta.Namespace, meta.Name}
 	n := r.of[name]
