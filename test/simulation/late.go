@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 )
@@ -46,14 +44,13 @@ func (j *judge) late(calm time.Time) (out []string) {
 		return nil
 	}
 	w := j.settled(now, calm)
-	again := j.returns.mayLoop(w)
-	before, answers, others := j.settled(now.Add(-late), calm).Answers(), w.Answers(), again.Answers()
-	waits := sets.Set[string]{}
+	before, answers, others := j.settled(now.Add(-late), calm).Answers(), w.Answers(), j.returns.mayLoop(w).Answers()
+	waits := j.returns.namespaces(w.Objects)
 	for _, h := range listedHolds(w) {
 		waits.Insert(h.Namespace)
 	}
 	for _, f := range w.Objects {
-		if _, paced := w.MaxDeletionsPerMinute(f.Namespace); paced || again.Recreated[f.UID] {
+		if _, paced := w.MaxDeletionsPerMinute(f.Namespace); paced {
 			waits.Insert(f.Namespace)
 		}
 	}

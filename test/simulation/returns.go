@@ -113,6 +113,17 @@ func (r *returns) perhaps(objects []*lifecycle.Fact) map[types.UID]bool {
 	return out
 }
 
+// namespaces are those of the objects that Winnow may hold because they have come back too often.
+func (r *returns) namespaces(objects []*lifecycle.Fact) sets.Set[string] {
+	again, out := r.perhaps(objects), sets.Set[string]{}
+	for _, f := range objects {
+		if again[f.UID] {
+			out.Insert(f.Namespace)
+		}
+	}
+	return out
+}
+
 // surely reports whether a replica must hold an object, if it has seen everything since a time.
 func (r *returns) surely(f *lifecycle.Fact, sees time.Time) bool {
 	n := r.of[nameOf(f)]
@@ -137,7 +148,7 @@ func (s *simulation) comesBack(o *apiserver.Object) {
 		return
 	}
 	if r.made[name] == nil {
-		if !s.often("return", 5) {
+		if !s.often("return", 2) {
 			return
 		}
 		r.made[name] = again(o)

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/winnow-dev/winnow/pkg/pki"
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
@@ -261,13 +259,7 @@ func (s *simulation) restartInDoubt() {
 	s.heal()
 	s.pass(quiet, nothing)
 	after := s.judge.present()
-	again := s.judge.returns.perhaps(after.Objects)
-	forgotten := sets.Set[string]{}
-	for _, f := range after.Objects {
-		if again[f.UID] {
-			forgotten.Insert(f.Namespace)
-		}
-	}
+	forgotten := s.judge.returns.namespaces(after.Objects)
 	for id, h := range listedHolds(after) {
 		// Nobody knows any more since when objects match that were created while the clocks were in doubt, and what has come back too often.
 		if _, ok := before[id]; !ok && !strings.Contains(h.Why, "began to match") && !forgotten.Has(h.Namespace) {

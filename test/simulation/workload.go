@@ -75,7 +75,7 @@ func (s *simulation) createOne(r schema.GroupResource, ns string) {
 	}
 	spec := s.podSpec()
 	if r == jobs {
-		if spec = (content{"template": content{"spec": spec}}); s.often("ttlSecondsAfterFinished", 5) {
+		if spec = (content{"template": content{"spec": spec}}); s.often("ttlSecondsAfterFinished", 15) {
 			spec["ttlSecondsAfterFinished"] = 60 * s.random.IntN(60)
 		}
 	}
