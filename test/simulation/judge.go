@@ -90,7 +90,7 @@ func newJudge() *judge {
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{},
 		holds:   map[oracle.PolicyInNamespace]*hold{},
 		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
-		returns:  returns{of: map[objectName]*returned{}, made: map[objectName][]byte{}, deleted: sets.Set[types.UID]{}},
+		returns:  returns{of: map[objectName]*returned{}, made: map[objectName][]byte{}, deleted: map[types.UID]bool{}},
 		approved: sets.Set[types.UID]{}, records: records{}, gone: records{}, deletes: map[string]int{},
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // recordedSoon and recordedAtLast are after how long a deletion is recorded: without a fault, and whatever goes wrong. A replica that is
 // killed loses what it has not stored.
-const recordedSoon, recordedAtLast = 10 * time.Second, 5 * time.Minute
+const recordedSoon, recordedAtLast = 20 * time.Second, 5 * time.Minute
 
 // deletion is a DELETE that was carried out.
 type deletion struct {

@@ -38,13 +38,13 @@ type returns struct {
 	of map[objectName]*returned
 	// made is what something creates again, in JSON.
 	made map[objectName][]byte
-	// deleted are the objects that Winnow has deleted.
-	deleted sets.Set[types.UID]
+	// deleted are the objects that Winnow has deleted, and says of each whether its return counts surely.
+	deleted map[types.UID]bool
 }
 
 // returned is how often an object has come back in a row.
 type returned struct {
-	// perhaps counts every return, and surely those that must count: Winnow had deleted it, and it came back soon, as it was.
+	// perhaps counts every return of what Winnow had deleted, and surely those that must count: it came back soon, as it was.
 	perhaps, surely int
 	since           time.Time // when the first that surely came back was deleted
 	gone            time.Time // the last time; zero while it exists
@@ -71,10 +71,11 @@ func (r *returns) observe(resource apiserver.Resource, e apiserver.Event) {
 	case e.Before == nil && n != nil:
 		after := e.Time.Sub(n.gone)
 		n.gone = time.Time{}
+		sure, byWinnow := r.deleted[n.last]
 		switch {
-		case after > returnsAtLast:
+		case after > returnsAtLast || !byWinnow && n.perhaps < loops:
 			delete(r.of, name)
-		case after > returnsSoon || r.made[name] == nil || !r.deleted.Has(n.last):
+		case after > returnsSoon || r.made[name] == nil || !sure:
 			n.perhaps++
 			n.surely = 0
 		default:
@@ -87,12 +88,12 @@ func (r *returns) observe(resource apiserver.Resource, e apiserver.Event) {
 // take takes in that Winnow has deleted an object. While others of the namespace have come back too often, replicas that have seen that and
 // those that have not may decide differently, so it counts only perhaps.
 func (r *returns) take(f *lifecycle.Fact) {
+	r.deleted[f.UID] = true
 	for name, n := range r.of {
 		if there := n.gone.IsZero() || name == nameOf(f); there && name.namespace == f.Namespace && n.perhaps >= loops {
-			return
+			r.deleted[f.UID] = false
 		}
 	}
-	r.deleted.Insert(f.UID)
 }
 
 // restored takes in that the store went back.
