@@ -69,19 +69,21 @@ func (r *returns) observe(resource apiserver.Resource, e apiserver.Event) {
 			n.since = e.Time
 		}
 	case e.Before == nil && n != nil:
-		after := e.Time.Sub(n.gone)
-		n.gone = time.Time{}
-		sure, byWinnow := r.deleted[n.last]
-		switch {
-		case after > returnsAtLast || !byWinnow && n.perhaps < loops:
-			delete(r.of, name)
-		case after > returnsSoon || r.made[name] == nil || !sure:
-			n.perhaps++
-			n.surely = 0
-		default:
-			n.perhaps++
-			n.surely++
-		}
+		r.back(name, n, e.Time.Sub(n.gone))
+	}
+}
+
+// back takes in that an object is there again, some time after it had gone.
+func (r *returns) back(name objectName, n *returned, after time.Duration) {
+	sure, byWinnow := r.deleted[n.last]
+	if after > returnsAtLast || !byWinnow && n.perhaps < loops {
+		delete(r.of, name)
+		return
+	}
+	n.gone = time.Time{}
+	n.perhaps++
+	if n.surely++; after > returnsSoon || r.made[name] == nil || !sure {
+		n.surely = 0
 	}
 }
 

@@ -80,8 +80,8 @@ func (g *Gate) HoldQuotaDelete(rec *memory.Record, effective *policy.Effective, 
 // is due for the follower too.
 const clocksDiffer = 5 * time.Second
 
-// Deletes reports whether a record is to be deleted, on this replica or another one. A DELETE without an answer may have succeeded, and what
-// this replica holds because it has come back too often, another one deletes that has not run for as long.
+// Deletes reports whether a record is to be deleted, on this replica or another one. A DELETE without an answer may have succeeded, and
+// what this replica holds because it has come back too often, another one deletes that has not run for as long.
 func (g *Gate) Deletes(rec *memory.Record, now time.Time) bool {
 	if memory.Reasons[rec.Reason] == policy.ReasonRecreateLoop {
 		return true

@@ -206,21 +206,24 @@ func (w *World) KeepsNotices(notices map[types.UID]Notice) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
-		n, given := notices[f.UID]
-		v := c.decideUnstopped(f)
-		if _, known := w.Namespaces[f.Namespace]; given && n.of(f) && !known {
-			out[f.UID] = true
-			continue
-		}
-		if !given || !n.of(f) || v.Action != Wait && v.Action != Hold && v.Action != Delete {
-			continue
-		}
-		unknown := v.Action == Hold && v.At.IsZero()
-		if unknown || !c.effectiveAnswer(f).at.After(n.At.Add(time.Second)) {
+		if n, given := notices[f.UID]; given && n.of(f) && c.keepsNotice(f, n) {
 			out[f.UID] = true
 		}
 	}
 	return out
+}
+
+func (c *recomputation) keepsNotice(f *lifecycle.Fact, n Notice) bool {
+	if _, observed := c.Namespaces[f.Namespace]; !observed {
+		return true
+	}
+	switch v := c.decideUnstopped(f); {
+	case v.Action != Wait && v.Action != Hold && v.Action != Delete:
+		return false
+	case v.Action == Hold && v.At.IsZero(): // It is not known.
+		return true
+	}
+	return !c.effectiveAnswer(f).at.After(n.At.Add(time.Second))
 }
 
 // stops reports whether nothing of a policy is deleted in a namespace.

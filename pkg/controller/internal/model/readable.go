@@ -16,7 +16,11 @@ import (
 // readable reports whether a stored policy could have passed validation. If it could not, then even its valid fields mean nothing, because
 // a newer version may have given them another meaning.
 func readable(p policy) bool {
-	return p.validated || oneOf(p.spec.Mode, gc.ModeEnforce, gc.ModePreview) &&
+	return p.validated || valid(p)
+}
+
+func valid(p policy) bool {
+	return oneOf(p.spec.Mode, gc.ModeEnforce, gc.ModePreview) &&
 		oneOf(p.spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore) &&
 		(p.spec.TTLAfterFinished == nil || readableTTL(*p.spec.TTLAfterFinished)) &&
 		readableCapacity(p.spec.Capacity) &&
