@@ -66,31 +66,25 @@ func NewlyDue(before, after *World) map[PolicyInNamespace][]types.UID {
 
 // HoldAbove returns the smallest holdAbove.objects; false if no guardrail sets it.
 func (w *World) HoldAbove(namespace string) (int, bool) {
-	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
-		if g.HoldAbove == nil {
-			return nil
-		}
-		return g.HoldAbove.Objects
-	})
+	return w.smallestHold(namespace, func(h *gc.HoldAbove) *int64 { return h.Objects })
 }
 
 // HoldAbovePercent returns the smallest holdAbove.percent; false if no guardrail sets it.
 func (w *World) HoldAbovePercent(namespace string) (int, bool) {
-	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
-		if g.HoldAbove == nil {
-			return nil
-		}
-		return g.HoldAbove.Percent
-	})
+	return w.smallestHold(namespace, func(h *gc.HoldAbove) *int64 { return h.Percent })
 }
 
 // HoldAboveTotal returns the smallest holdAbove.total; false if no guardrail sets it.
 func (w *World) HoldAboveTotal(namespace string) (int, bool) {
+	return w.smallestHold(namespace, func(h *gc.HoldAbove) *int64 { return h.Total })
+}
+
+func (w *World) smallestHold(namespace string, of func(*gc.HoldAbove) *int64) (int, bool) {
 	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
 		if g.HoldAbove == nil {
 			return nil
 		}
-		return g.HoldAbove.Total
+		return of(g.HoldAbove)
 	})
 }
 
