@@ -14,7 +14,7 @@ const (
 	// for each perWrite marks.
 	slowest, fastest, most = 5, 50, 10
 	perWrite               = 1000
-	// share is how much longer than the answers take the writes wait for their turn: writes are under way for half of the time.
+	// share is how many times as long as an answer takes the next write waits, so that writes are under way for half of the time.
 	share = 2
 	// smoothing is over how many answers the time is averaged.
 	smoothing = 8

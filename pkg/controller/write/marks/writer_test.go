@@ -85,6 +85,22 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestBurst: the first ten writes go at once, and large marks count as several.
+func TestBurst(t *testing.T) {
+	for objects, cost := range map[int]int{1: 1, knowledge.MaxMarks: 1 + knowledge.MaxMarks/perWrite} {
+		bubble(t, func(o *fixture) {
+			for i := range 150 {
+				ns := fmt.Sprint("ns-", i)
+				o.want(ns, of(ns, "marks-0", "7", objects))
+			}
+			defer o.lead()()
+			if got := len(o.after(0)); got != most/cost {
+				o.Errorf("%d writes at once, want %d", got, most/cost)
+			}
+		})
+	}
+}
+
 // TestFollowsTheServer: the faster the API server answers, the more writes there are, and failures slow them down.
 func TestFollowsTheServer(t *testing.T) {
 	for name, c := range map[string]struct {
