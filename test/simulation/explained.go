@@ -51,9 +51,9 @@ func (s *simulation) differences(since time.Time) (out []string) {
 	now := time.Now()
 	least, most := s.judge.settled(now, time.Time{}), s.judge.settled(now, since)
 	answers := slices.Concat(answersOf(least), answersOf(most))
-	loops := s.judge.returns.namespaces(least.Objects)
+	looping := s.judge.returns.namespaces(least.Objects)
 	for _, f := range least.Objects {
-		if loops.Has(f.Namespace) || len(loops) > 0 && hasCeilings(least) {
+		if looping.Has(f.Namespace) || len(looping) > 0 && hasCeilings(least) {
 			continue // A replica that has started since does not know what came back too often. So it counts others, too.
 		}
 		first, second := said[0][f.UID], said[1][f.UID]

@@ -299,7 +299,7 @@ func (j *judge) limitOf(w *oracle.World, namespace string) int {
 }
 
 // tooLarge reports whether newly due objects are surely a larger share of all candidates of their namespace than may go without approval.
-// What has gone lately counts among the candidates, and what is above a ceiling does not count.
+// Objects that were deleted lately are candidates too. Objects above a ceiling are not.
 func (j *judge) tooLarge(before, after *oracle.World, namespace string, uids []types.UID) bool {
 	was, ok := before.HoldAbovePercent(namespace)
 	percent, still := after.HoldAbovePercent(namespace)
