@@ -184,7 +184,8 @@ func (j *judge) decided(what, from string, fact *lifecycle.Fact, right func(orac
 			delete(w.Notices, fact.UID)
 			answer = w.Answers()[fact.UID]
 		}
-		if again := j.returns.mayLoop(w); !right(answer) && len(again.Recreated) > 0 {
+		if !right(answer) {
+			again := j.returns.mayLoop(w)
 			delete(again.Recreated, fact.UID)
 			answer = again.Answers()[fact.UID]
 		}

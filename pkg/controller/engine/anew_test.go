@@ -276,6 +276,10 @@ func TestAListThatShowsThatTheStoreWentBack(t *testing.T) {
 	w.driver.Replace(gc.ResourceJobs, []*facts.Compact{facts.Compress(inVersion(job(2*time.Hour, "a"), 500))}, 2000, w.now)
 	w.confirmFresh()
 	w.takes("a")
+	w.SetQuota(replayedQuota("1002", 9), w.now)
+	if w.ReplaceQuotas([]*memory.Quota{replayedQuota("500", 3)}, w.now); w.Quotas.ByNamespace[testbuilders.Home]["q"].Counts["count/jobs.batch"] != 3 {
+		t.Error("the quota is not that of the list")
+	}
 }
 
 // TestUnconfirmedHoldsEverything: while no reading agrees, people see why nothing is deleted, until a reading agrees.

@@ -14,9 +14,17 @@ import (
 
 // SetMarks handles a new state of stored marks. It ignores states that are older than memory.
 func (e *Engine) SetMarks(m *memory.Marks, now time.Time) {
+	if before := e.Namespace(m.Namespace).Marks[m.Name]; before == nil || !memory.OlderVersion(m.ResourceVersion, before.ResourceVersion) {
+		e.SetListedMarks(m, now)
+	}
+}
+
+// SetListedMarks handles the state of stored marks in a list, which is newer than memory even if this state is older: a restored backup
+// may have brought it back, and the resource versions of the store may have grown since.
+func (e *Engine) SetListedMarks(m *memory.Marks, now time.Time) {
 	ns := e.Namespace(m.Namespace)
 	before := ns.Marks[m.Name]
-	if before != nil && (before.ResourceVersion == m.ResourceVersion || memory.OlderVersion(m.ResourceVersion, before.ResourceVersion)) {
+	if before != nil && before.ResourceVersion == m.ResourceVersion {
 		return // They were listed again, or are reported once more.
 	}
 	if ns.Marks == nil {

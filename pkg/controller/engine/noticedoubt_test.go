@@ -99,6 +99,7 @@ func TestNoticesInDoubt(t *testing.T) {
 				w.DoubtMarks(w.now)
 				for what, stored := range map[string]map[types.NamespacedName]string{
 					"marks that are newer":   {w.onlyMarks(): "99999"},
+					"marks of a backup":      {w.onlyMarks(): "1"},
 					"marks that are unknown": {w.onlyMarks(): w.stored[w.onlyMarks()].ResourceVersion, {Namespace: "x", Name: "y"}: "1"},
 					"marks that are gone":    {},
 				} {

@@ -31,7 +31,7 @@ func (t *Tracker) ReplaceMarks(all []*memory.Marks, now time.Time) {
 	present := sets.New[types.NamespacedName]()
 	for _, m := range all {
 		present.Insert(m.NamespacedName)
-		t.SetMarks(m, now)
+		t.event(now, func(e *engine.Engine) { e.SetListedMarks(m, now) })
 	}
 	t.event(now, func(e *engine.Engine) { e.MarksListed(present) })
 }

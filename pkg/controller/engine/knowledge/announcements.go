@@ -224,8 +224,11 @@ func (k *Knowledge) DoubtMarks() {
 func (k *Knowledge) ConfirmMarks(versions map[types.NamespacedName]string, read string) bool {
 	for name, version := range versions {
 		ns := k.Namespaces[name.Namespace]
-		if ns == nil || ns.Marks[name.Name] == nil || memory.OlderVersion(ns.Marks[name.Name].ResourceVersion, version) {
+		if ns == nil || ns.Marks[name.Name] == nil {
 			return false
+		}
+		if known := ns.Marks[name.Name].ResourceVersion; known != version && !memory.OlderVersion(read, known) {
+			return false // Memory is older, or has a state from before a restored backup.
 		}
 	}
 	for _, ns := range k.Namespaces {

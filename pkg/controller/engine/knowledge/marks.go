@@ -30,7 +30,7 @@ func (k *Knowledge) RemoveMarks(name types.NamespacedName) {
 	}
 }
 
-// MarksListed ends a list of all stored marks, which were passed to SetMarks. All others are gone. No marks need to be stored before the
+// MarksListed ends a list of all stored marks, which were passed to SetListedMarks. All others are gone. No marks need to be stored before the
 // first list.
 func (k *Knowledge) MarksListed(present sets.Set[types.NamespacedName]) {
 	first := !k.marksListed
@@ -91,7 +91,7 @@ func (k *Knowledge) TakeUnmarked() []string {
 
 // MarksToStore finds the marks of a namespace that must be stored. If an object changes meanwhile, MarksChanged says so again.
 //
-// The stored marks are the ones that SetMarks and RemoveMarks last reported. If these are out of date, so is their resource version.
+// The stored marks are the ones that were last observed. If these are out of date, so is their resource version.
 func (k *Knowledge) MarksToStore(namespace string, now time.Time, out *memory.ChangedMarks) memory.Reading {
 	return func(pause func(struct{}) bool) {
 		ns := k.Namespaces[namespace]

@@ -35,7 +35,7 @@ func (l *Limits) ReplaceQuotas(all []*memory.Quota, now time.Time) {
 	listed, changed := map[types.NamespacedName]bool{}, []*memory.Quota(nil)
 	for _, q := range all {
 		listed[q.NamespacedName] = true
-		if l.Quotas.Set(q) {
+		if l.Quotas.SetListed(q) {
 			changed = append(changed, q)
 		}
 	}

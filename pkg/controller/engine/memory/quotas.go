@@ -58,17 +58,21 @@ func (q *Quotas) Smallest(namespace, resource string) (least int64, ok bool) {
 	return least, ok
 }
 
-// Set stores a state of a quota, and reports whether it counts differently.
+// Set stores a state of a quota unless it is older than memory, and reports whether it counts differently.
 func (q *Quotas) Set(to *Quota) (changed bool) {
+	before := q.ByNamespace[to.Namespace][to.Name]
+	return (before == nil || !OlderVersion(to.ResourceVersion, before.ResourceVersion)) && q.SetListed(to)
+}
+
+// SetListed stores the state of a quota in a list, and reports whether it counts differently. The list is newer than memory even if this
+// state is older, because a restored backup has brought it back.
+func (q *Quotas) SetListed(to *Quota) (changed bool) {
 	known := q.ByNamespace[to.Namespace]
 	if known == nil {
 		known = map[string]*Quota{}
 		q.ByNamespace[to.Namespace] = known
 	}
 	before := known[to.Name]
-	if before != nil && OlderVersion(to.ResourceVersion, before.ResourceVersion) {
-		return false
-	}
 	known[to.Name] = to
 	return before == nil || !maps.Equal(before.Counts, to.Counts)
 }
