@@ -134,7 +134,7 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	}
 	what := fmt.Sprintf("%s deleted %s %s/%s (%s at %d)", from, fact.Resource, fact.Namespace, fact.Name, fact.UID, o.Revision)
 	j.deletes[fact.Resource]++
-	d := deletion{time.Now(), from, fact.Namespace, what}
+	d := deletion{time.Now(), from, fact.Namespace, what, len(o.Meta.Finalizers) > 0}
 	j.records[fact.UID], j.gone[fact.UID] = d, d
 	j.gone.forget(func(d deletion) bool { return time.Since(d.at) > lately })
 	j.returns.take(fact)

@@ -22,6 +22,8 @@ type deletion struct {
 	at              time.Time
 	from, namespace string
 	what            string
+	// waits is set if the object waited for finalizers. If the answer was lost, the deletion is recorded when the object has gone.
+	waits bool
 }
 
 // records are the deletions that must be recorded, by the UID of the object.

@@ -118,9 +118,13 @@ func (s *Store) Compact(before time.Time) {
 	}
 }
 
+// bumped is by how much a restored store counts on.
+const bumped = 10
+
 // Restore has the store go back to a revision, which must not be compacted, as when etcd is restored from a backup: later revisions will be
-// given again to other changes. The API server starts anew, so all watches end.
-func (s *Store) Restore(revision int64) {
+// given again to other changes, or with bump none is used twice, as with etcdutl snapshot restore --bump-revision. The API server starts
+// anew, so all watches end.
+func (s *Store) Restore(revision int64, bump bool) {
 	for _, w := range s.Watches() {
 		w.Cut(io.EOF)
 	}
@@ -129,7 +133,10 @@ func (s *Store) Restore(revision int64) {
 	for _, t := range s.tables {
 		t.now, t.log = t.at(revision), t.log[:t.after(revision)]
 	}
-	s.revision, s.compacted = revision, revision
+	if s.revision += bumped; !bump {
+		s.revision = revision
+	}
+	s.compacted = s.revision
 }
 
 // Watches are the watches under way.
