@@ -173,6 +173,10 @@ bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help list
 bench-full: ## Also measure 20,000 Jobs that expire together and a million that wait; takes some hours and 16 GiB
 	@$(MAKE) --no-print-directory bench BENCHFLAGS="-throughput=4000,20000 -scale=10000,100000,1000000 $(BENCHFLAGS)"
 
+.PHONY: bench-peers
+bench-peers: ## Measure Winnow beside ttl-after-finished and the cleanup controller of Kyverno, which is built from its Go module first
+	@$(MAKE) --no-print-directory bench BENCHFLAGS="-run=peers -peers $(BENCHFLAGS)"
+
 .PHONY: bench-micro
 bench-micro: ## Measure the parts of the engine in memory, in the format of benchstat; go test gets BENCHFLAGS
 	go test -run '^$$' -bench . -benchmem -count 6 $(BENCHFLAGS) ./pkg/controller/...

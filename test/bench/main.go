@@ -57,6 +57,7 @@ type options struct {
 
 	throughput, scale numbers
 	apart, fsync      bool
+	peers             bool
 }
 
 // measurements by name, in the order in which they run. Each has a separate cluster.
@@ -74,6 +75,7 @@ var measurements = []struct {
 	{"watches", measureWatches},
 	{"scale", measureScale},
 	{"throughput", measureThroughput},
+	{"peers", measurePeers},
 	{"accounts", measureAccounts},
 	{"concurrency", measureConcurrency},
 	{"lateness", measureLateness},
@@ -145,7 +147,7 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 		&o.rounds,
 		"rounds",
 		5,
-		"expiry, deadlines, throughput, accounts, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd "+
+		"expiry, deadlines, throughput, peers, accounts, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd "+
 			"number, in turn with what stands beside; who goes first changes",
 	)
 	flags.IntVar(&o.policies, "policies", 10000, "policies, watches: CleanupPolicies, at least three for each namespace")
@@ -172,13 +174,14 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 95*time.Second, "restarts: --shutdown-delay-duration of the replicas")
 	flags.DurationVar(&o.withdrawAfter, "withdraw-after", time.Minute, "absence: --withdraw-after of the guard")
 	flags.Var(&o.throughput, "throughput",
-		"throughput, accounts, concurrency: how many Jobs expire together; several numbers with commas between")
+		"throughput, peers, accounts, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(
 		&o.apart,
 		"apart",
 		false,
-		"throughput, accounts, concurrency: kube-apiserver and etcd have the first processor for themselves (Linux, by taskset)",
+		"throughput, peers, accounts, concurrency: kube-apiserver and etcd have the first processor for themselves (Linux, by taskset)",
 	)
+	flags.BoolVar(&o.peers, "peers", false, "also measure peers, which are built first, in some minutes")
 	flags.BoolVar(&o.fsync, "fsync", false, "etcd waits for the disk, as in production; a cluster of tests does not")
 	flags.Var(&o.scale, "scale", "scale: how many synthetic finished Jobs there are; several numbers with commas between")
 }

@@ -37,14 +37,18 @@ type racer struct {
 	flags   []string // of Winnow, which does if nobody else does
 	profile string   // file for a CPU profile of Winnow
 	account string   // that the policies name; empty if they name none
+	peer    *peer    // another tool, which deletes them
 }
+
+// winnow reports whether Winnow deletes the Jobs.
+func (r racer) winnow() bool { return !r.native && r.workers == 0 && r.peer == nil }
 
 // priorityLevel is the API server's priority level for the racer's deletes.
 func (r racer) priorityLevel() string {
 	switch {
 	case r.native:
 		return "workload-high"
-	case r.workers > 0, r.account != "": // An impersonated account has the priority of any workload.
+	case r.workers > 0, r.peer != nil, r.account != "": // An impersonated account has the priority of any workload.
 		return "workload-low"
 	}
 	return "winnow-deletes"

@@ -83,6 +83,11 @@ func (t *track) light(ctx context.Context, b burst, r racer) (*litBurst, error) 
 	if err := jobs.Finish(ctx, t.kube, lit.all, func(int) time.Time { return now }); err != nil {
 		return nil, err
 	}
+	if r.peer != nil && r.peer.mark != nil {
+		if err := r.peer.mark(ctx, t, lit); err != nil {
+			return nil, err
+		}
+	}
 	if !time.Now().Before(lit.due) {
 		return nil, fmt.Errorf("%s were due before all were finished: ask for fewer with -throughput", b)
 	}
@@ -97,7 +102,7 @@ func (t *track) light(ctx context.Context, b burst, r racer) (*litBurst, error) 
 func (t *track) create(ctx context.Context, b burst, r racer) (*litBurst, error) {
 	seconds := int32(b.ttl().Seconds())
 	ttl := v1alpha1.TTL(fmt.Sprintf("%ds", seconds))
-	if r.native || r.workers > 0 {
+	if !r.winnow() {
 		ttl = ""
 	}
 	lit := &litBurst{burst: b}

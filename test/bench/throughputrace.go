@@ -123,7 +123,15 @@ func (t *track) run(ctx context.Context, b burst, r racer) (out race, err error)
 	}
 	defer func() { err = errors.Join(err, manager.Kill()) }()
 	own := manager.Pid()
-	if r.workers == 0 && !r.native {
+	if r.peer != nil {
+		process, err := r.peer.start(ctx, t)
+		if err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, process.Kill()) }()
+		own = process.Pid()
+	}
+	if r.winnow() {
 		replica, err := t.server.AddReplica(ctx, r.flags...)
 		if err != nil {
 			return out, err
@@ -167,7 +175,7 @@ func (t *track) waitServing(ctx context.Context) error {
 // startManager starts a controller manager that collects garbage and, if it is native, deletes what has finished.
 func (t *track) startManager(ctx context.Context, r racer) (*cluster.Process, error) {
 	controllers := "--controllers=garbage-collector-controller"
-	if r.native {
+	if r.native && r.peer == nil {
 		controllers += ",ttl-after-finished-controller"
 	}
 	flags := []string{"--kubeconfig=" + t.cluster.Kubeconfig(), "--secure-port=0", "--leader-elect=false", controllers}

@@ -47,6 +47,9 @@ const (
 // Helm installs the chart in tests. It is no part of a cluster.
 const Helm = "helm"
 
+// KyvernoCleanup is the cleanup controller of Kyverno, which is measured beside Winnow. It is no part of a cluster.
+const KyvernoCleanup = "cleanup-controller"
+
 // All names the programs of a whole cluster.
 var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Kubectl, Kwok}
 
@@ -96,7 +99,15 @@ var pins = []*pin{{
 	packages: map[string]string{Helm: "helm.sh/helm/v4/cmd/helm"},
 	// checksums.txt has none of these yet, so that it is built.
 	address: "https://get.helm.sh/helm-{version}-{os}-{arch}.tar.gz",
+}, {
+	name:     "kyverno",
+	project:  "Kyverno",
+	module:   kyverno,
+	packages: map[string]string{KyvernoCleanup: kyverno + "/cmd/cleanup-controller"},
+	// There is no official build but in images, so that it is built.
 }}
+
+const kyverno = "github.com/kyverno/kyverno"
 
 const kubernetes = "kubernetes"
 
@@ -187,6 +198,16 @@ func ProvideBeside(ctx context.Context, out io.Writer, beside Build, names ...st
 		paths[p.name] = p.target
 	}
 	return paths, nil
+}
+
+// KyvernoManifests is the folder of the CustomResourceDefinitions that KyvernoCleanup needs.
+func KyvernoManifests(ctx context.Context) (string, error) {
+	root, err := folder(ctx)
+	if err != nil {
+		return "", err
+	}
+	module, err := goOutput(ctx, alone(filepath.Join(root, "kyverno")), io.Discard, "list", "-m", "-f", "{{.Dir}}", kyverno)
+	return filepath.Join(module, "config", "crds"), err
 }
 
 // plan says for each program which version is pinned and where its executable belongs.
