@@ -39,7 +39,10 @@ func (f *field) informers(ctx context.Context, _ options, s *scaleFigures) (any,
 		if err != nil {
 			return nil, err
 		}
-		one, err := hold(ctx, begin, beside.Pid(), quietWindow, beside.get)
+		one, err := reach(ctx, begin, beside.Pid(), beside.get)
+		if err == nil {
+			err = one.restFor(ctx, quietWindow, beside.Pid(), beside.get)
+		}
 		if err := errors.Join(err, beside.Kill()); err != nil {
 			return nil, err
 		}
@@ -62,19 +65,20 @@ func (f *field) arm(ctx context.Context, o options, s *scaleFigures) (any, error
 	err := poll.Until(ctx, knownMost(f.jobs), armedEvery, func(ctx context.Context) error {
 		return f.armed(ctx, f.jobs)
 	})
+	if err == nil { // The profile may take longer.
+		s.winnow, err = reach(ctx, begin, f.replica().Process.Pid(), f.replica().Get)
+	}
 	if err := errors.Join(err, <-started); err != nil {
 		return nil, err
 	}
-	if s.winnow, err = hold(ctx, begin, f.replica().Process.Pid(), o.window, f.replica().Get); err != nil {
+	if err := s.winnow.restFor(ctx, o.window, f.replica().Process.Pid(), f.replica().Get); err != nil {
 		return nil, err
 	}
 	return s.winnow, f.profile(ctx, o, "heap?gc=1")
 }
 
-// hold measures a process that has all Jobs now, and then at rest.
-func hold(
-	ctx context.Context, begin time.Time, pid int, window time.Duration, get func(context.Context, string) (string, error),
-) (h held, err error) {
+// reach measures a process that has all Jobs now.
+func reach(ctx context.Context, begin time.Time, pid int, get func(context.Context, string) (string, error)) (h held, err error) {
 	h.seconds = time.Since(begin).Seconds()
 	if h.cpu, err = cpuTime(pid); err != nil {
 		return h, err
@@ -82,19 +86,22 @@ func hold(
 	if h.peak, err = memoryBytes(pid, "VmHWM:"); err != nil {
 		return h, err
 	}
-	if h.before, err = heapOf(ctx, get); err != nil {
-		return h, err
-	}
+	h.before, err = heapOf(ctx, get)
+	return h, err
+}
+
+// restFor measures the same process at rest.
+func (h *held) restFor(ctx context.Context, window time.Duration, pid int, get func(context.Context, string) (string, error)) error {
 	if err := poll.Pause(ctx, settle); err != nil {
-		return h, err
+		return err
 	}
 	used, err := watchProcesses(ctx, window, pid)
 	if err != nil {
-		return h, err
+		return err
 	}
 	h.rest = used[0]
 	h.after, err = heapOf(ctx, get)
-	return h, err
+	return err
 }
 
 // profileJobsInStart is how many Jobs Winnow takes in a second at its start, at the most.

@@ -90,27 +90,31 @@ func (w *world) judgeUnused(ctx context.Context, o options, timers int) (f unuse
 		started <- err
 	}()
 	err = poll.Until(ctx, knownMost(objects), armedEvery, func(ctx context.Context) error { return w.armed(ctx, timers) })
+	if err == nil { // The profile may take longer.
+		f.held, err = reach(ctx, begin, w.replica().Process.Pid(), w.replica().Get)
+	}
 	if err := errors.Join(err, <-started); err != nil {
 		return f, err
 	}
-	if f, err = w.holdUnused(ctx, o, begin, w.replica().Process.Pid(), w.replica().Get); err != nil || timers == 0 {
+	if err = w.restUnused(ctx, o, &f, w.replica().Process.Pid(), w.replica().Get); err != nil || timers == 0 {
 		return f, err
 	}
 	return f, w.profile(ctx, "heap?gc=1", filepath.Join(o.out, "unused-heap.pprof"))
 }
 
-func (w *world) holdUnused(
-	ctx context.Context, o options, begin time.Time, pid int, get func(context.Context, string) (string, error),
-) (f unusedFigures, err error) {
-	if f.held, err = hold(ctx, begin, pid, o.window, get); err != nil {
-		return f, err
+// restUnused measures a process at rest, and kube-apiserver beside it.
+func (w *world) restUnused(
+	ctx context.Context, o options, f *unusedFigures, pid int, get func(context.Context, string) (string, error),
+) error {
+	if err := f.restFor(ctx, o.window, pid, get); err != nil {
+		return err
 	}
 	used, err := watchProcesses(ctx, o.window, w.cluster.Process("kube-apiserver").Pid())
 	if err != nil {
-		return f, err
+		return err
 	}
 	f.server = used[0].cpu
-	return f, nil
+	return nil
 }
 
 // createUnusedPolicy waits until Winnow has stored since when objects are unused, and stops Winnow. It returns how many seconds that took.
@@ -160,7 +164,9 @@ func (w *world) unusedInformers(ctx context.Context, o options) (i *informer, f 
 	if i, err = w.startInformer(ctx, unusedInformers, w.cluster.Kubeconfig(), n); err != nil {
 		return nil, f, err
 	}
-	f, err = w.holdUnused(ctx, o, begin, i.Pid(), i.get)
+	if f.held, err = reach(ctx, begin, i.Pid(), i.get); err == nil {
+		err = w.restUnused(ctx, o, &f, i.Pid(), i.get)
+	}
 	return i, f, err
 }
 
