@@ -176,6 +176,7 @@ var (
 // leave appends a message without its unread fields.
 func leave(to, message []byte, without unread) ([]byte, error) {
 	start, whole := len(to), message
+	asked, marked := false, false
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeField(message)
 		if n < 0 {
@@ -184,8 +185,13 @@ func leave(to, message []byte, without unread) ([]byte, error) {
 		one := message[:n]
 		message = message[n:]
 		inner := without.of(number)
-		if _, conditional := inner[ifMarked]; conditional && !lifecycle.NeedsManagers(to[start:]) {
-			continue
+		if _, conditional := inner[ifMarked]; conditional {
+			if !asked {
+				asked, marked = true, lifecycle.NeedsManagers(to[start:])
+			}
+			if !marked {
+				continue
+			}
 		}
 		switch {
 		case inner == nil:

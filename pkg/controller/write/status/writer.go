@@ -49,6 +49,9 @@ const (
 	// server is busy. Together with flushEvery, it still keeps the promise of five seconds.
 	countsEvery = 3 * time.Second
 	many        = 10
+	// costly is how long the reports of one flush may take: after more than that, the next ones are made after countsEvery. So they take a
+	// small part of the time, also while a million objects are listed.
+	costly = flushEvery / 20
 )
 
 // Tracker has what a Writer writes. Namespaces are identified by name, and "" stands for the cluster policies.
@@ -100,6 +103,11 @@ type Writer struct {
 	// delayed says since when changed counts of a namespace have waited to be written.
 	delayed map[string]time.Time
 	last    string // the namespace whose turn was last
+	// reported is when reports were made last, and reporting how long that took. gathered is set if that was countsEvery after the ones
+	// before, so that changed counts have waited for long enough.
+	reported  time.Time
+	reporting time.Duration
+	gathered  bool
 	// counted are the labels that metrics.Policies counts the policies of a namespace by.
 	counted    map[string][][]string
 	correlator correlator
@@ -142,14 +150,19 @@ func (w *Writer) flush(ctx context.Context) {
 		}
 	}
 	over := func() bool { return ctx.Err() != nil || !w.Clock.Now().Before(end) }
-	for _, ns := range w.turns() {
-		// Urgent namespaces go before each other one: a write may wait for the budget, while somebody waits to see a new spec observed.
-		for ns != "" && !over() {
+	// Urgent namespaces go before each other one: a write may wait for the budget, while somebody waits to see a new spec observed.
+	flushUrgent := func() {
+		for !over() {
 			urgent, ok := w.Tracker.PopUrgent()
 			if !ok {
 				break
 			}
 			flush(urgent)
+		}
+	}
+	for _, ns := range w.turns() {
+		if ns != "" {
+			flushUrgent()
 		}
 		if over() {
 			break
@@ -161,6 +174,7 @@ func (w *Writer) flush(ctx context.Context) {
 			w.last = ns
 		}
 	}
+	flushUrgent()
 	if ctx.Err() != nil {
 		return
 	}
@@ -185,9 +199,15 @@ func (w *Writer) flushEvents(ctx context.Context) {
 	}
 }
 
-// turns returns the namespaces whose status must be written, beginning where the last flush ended. The cluster policies are few, and always
-// come first.
+// turns returns the namespaces whose status must be written now, beginning where the last flush ended. The cluster policies are few, and
+// always come first.
 func (w *Writer) turns() []string {
+	now := w.Clock.Now()
+	gathered := now.Sub(w.reported) >= countsEvery
+	if w.reporting > costly && !gathered {
+		return nil
+	}
+	w.reported, w.reporting, w.gathered = now, 0, gathered
 	all := turns.After(w.last, sets.List(w.pending))
 	if w.pending.Has("") {
 		all = append([]string{""}, all...)
@@ -201,7 +221,9 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	if w.Tracker.Incomplete(ns) {
 		return false
 	}
+	began := w.Clock.Now()
 	reports := w.Tracker.Reports(ns)
+	w.reporting += w.Clock.Since(began)
 	w.Reported(ns, reports)
 	w.correlator.forget(ns, reports)
 	w.count(ns, reports)
@@ -275,7 +297,7 @@ func (w *Writer) setDelayed(ns string, delayed bool) {
 // countsDue reports whether changed counts of a namespace have waited for long enough.
 func (w *Writer) countsDue(ns string) bool {
 	since, ok := w.delayed[ns]
-	return ok && w.Clock.Since(since) >= countsEvery
+	return w.gathered || ok && w.Clock.Since(since) >= countsEvery
 }
 
 // warn writes the warnings about a policy that are due, and reports whether these are all.

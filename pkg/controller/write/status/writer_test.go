@@ -179,6 +179,53 @@ func TestCountsAreDelayed(t *testing.T) {
 	}
 }
 
+// slowReports are reports that take some time.
+type slowReports struct {
+	Tracker
+	o     *fixture
+	takes time.Duration
+	made  int
+}
+
+func (s *slowReports) Reports(namespace string) []report.Report {
+	s.made++
+	s.o.clock.SetTime(s.o.clock.Now().Add(s.takes))
+	return s.Tracker.Reports(namespace)
+}
+
+// TestCostlyReports: reports that took long are made every three seconds, and for a new spec at once.
+func TestCostlyReports(t *testing.T) {
+	o := newFixture(t, testbuilders.Policy("p").Default("0s"))
+	slow := &slowReports{Tracker: o.Tracker, o: o, takes: costly + time.Millisecond}
+	o.Config.Tracker = slow
+	o.writes(0, []string{"p"}, nil)
+	rest := countsEvery - slow.takes
+	for i := range many + 1 {
+		o.upsert(testbuilders.Job(fmt.Sprint("j", i)).Complete(testbuilders.Now).Fact())
+	}
+	made := slow.made
+	o.writes(rest-time.Second, nil, nil)
+	if slow.made > made {
+		t.Error("makes reports again soon")
+	}
+	o.writes(time.Second, []string{"p"}, nil)
+	if got := o.policies["p"].Status.Due; got != many+1 {
+		t.Errorf("wrote that %d are due", got)
+	}
+	o.policy(testbuilders.Policy("p").Default("0s").Generation(2).Obj())
+	o.writes(0, []string{"p"}, nil)
+	if got := o.policies["p"].Status.ObservedGeneration; got != 2 {
+		t.Errorf("wrote that generation %d is observed", got)
+	}
+	slow.takes = 0
+	o.after(countsEvery)
+	made = slow.made
+	o.upsert(testbuilders.Job("young").Complete(testbuilders.Now).Fact())
+	if o.after(time.Second); slow.made == made {
+		t.Error("makes no reports soon although they take no time")
+	}
+}
+
 // TestOnlyCounts: only counts are delayed: a new leader needs the holds in the status, and people act on conditions.
 func TestOnlyCounts(t *testing.T) {
 	at := func(hour int) *metav1.Time {
