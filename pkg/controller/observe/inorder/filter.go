@@ -9,10 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
+// ahead is how many events of a watch may wait for its reader, so that the next ones are decoded while it takes in objects. Events may be
+// large, so these are few.
+const ahead = 32
+
 // Filter returns a watch that passes each event of w to pass before its reader gets the event that pass returns; none if pass returns
 // false. Unlike watch.Filter, it ends when its reader stops it.
 func Filter(w watch.Interface, pass func(watch.Event) (watch.Event, bool)) watch.Interface {
-	out := &filtered{Interface: w, events: make(chan watch.Event), stopped: make(chan struct{})}
+	out := &filtered{Interface: w, events: make(chan watch.Event, ahead), stopped: make(chan struct{})}
 	go func() {
 		defer close(out.events)
 		for e := range w.ResultChan() {
