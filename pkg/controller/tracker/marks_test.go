@@ -13,7 +13,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// TestReplaceMarks: a list replaces the earlier marks, also by those that a restored backup has brought back. No marks need to be stored before the first list.
+// TestReplaceMarks: a list replaces the earlier marks, also by those that a restored backup has brought back. No marks need to be stored
+// before the first list.
 func TestReplaceMarks(t *testing.T) {
 	tr := newTracker(ticking(), 0)
 	stored := func(name string) *memory.Marks {
