@@ -30,8 +30,8 @@ func (k *Knowledge) RemoveMarks(name types.NamespacedName) {
 	}
 }
 
-// MarksListed ends a list of all stored marks, which were passed to SetListedMarks. All others are gone. No marks need to be stored before the
-// first list.
+// MarksListed ends a list of all stored marks, which were passed to SetListedMarks. All others are gone. No marks need to be stored before
+// the first list.
 func (k *Knowledge) MarksListed(present sets.Set[types.NamespacedName]) {
 	first := !k.marksListed
 	k.marksListed = true
