@@ -165,6 +165,7 @@ func (w *Writer) flush(ctx context.Context) {
 			flushUrgent()
 		}
 		if over() {
+			w.reporting = 0 // Those that are left have waited already.
 			break
 		}
 		if !done.Has(ns) {
@@ -203,7 +204,7 @@ func (w *Writer) flushEvents(ctx context.Context) {
 // always come first.
 func (w *Writer) turns() []string {
 	now := w.Clock.Now()
-	gathered := now.Sub(w.reported) >= countsEvery
+	gathered := now.Sub(w.reported) >= countsEvery-flushEvery/2 // Flushes are not that exact.
 	if w.reporting > costly && !gathered {
 		return nil
 	}
@@ -227,7 +228,7 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	w.Reported(ns, reports)
 	w.correlator.forget(ns, reports)
 	w.count(ns, reports)
-	done, countsDue, delayed := true, w.countsDue(ns), false
+	done, waited, delayed := true, w.waited(ns), false
 	for _, r := range reports {
 		if gc.Unreadable(r.Stored) != "" { // A write would lose the parts that cannot be read. The server itself shows the condition.
 			continue
@@ -236,7 +237,7 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 		status := Of(&r, metav1.NewTime(w.Clock.Now()))
 		switch {
 		case apiequality.Semantic.DeepEqual(status, *r.Status):
-		case !countsDue && (r.Mixed() || mayDelay(&status, r.Status)):
+		case !waited && w.mayDelay(&status, &r):
 			delayed = true
 		default:
 			done = w.write(ctx, "status", func() error { return w.patch(ctx, r.Stored, &status) }) && done
@@ -279,9 +280,10 @@ func (w *Writer) count(ns string, reports []report.Report) {
 	}
 }
 
-// mayDelay reports whether a status differs from the last one only in counts, and more than many objects are being deleted.
-func mayDelay(status, last *gc.CleanupPolicyStatus) bool {
-	return status.Due-status.Held > many && onlyCounts(status, last)
+// mayDelay reports whether a status may wait: the report is mixed, or the status differs from the last one only in counts, which were not
+// gathered, and more than many objects are being deleted.
+func (w *Writer) mayDelay(status *gc.CleanupPolicyStatus, r *report.Report) bool {
+	return r.Mixed() || !w.gathered && status.Due-status.Held > many && onlyCounts(status, r.Status)
 }
 
 // setDelayed records whether changed counts of a namespace wait.
@@ -294,10 +296,10 @@ func (w *Writer) setDelayed(ns string, delayed bool) {
 	}
 }
 
-// countsDue reports whether changed counts of a namespace have waited for long enough.
-func (w *Writer) countsDue(ns string) bool {
+// waited reports whether a namespace with a delayed status has waited for long enough.
+func (w *Writer) waited(ns string) bool {
 	since, ok := w.delayed[ns]
-	return w.gathered || ok && w.Clock.Since(since) >= countsEvery
+	return ok && w.Clock.Since(since) >= countsEvery
 }
 
 // warn writes the warnings about a policy that are due, and reports whether these are all.

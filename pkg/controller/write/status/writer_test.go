@@ -29,6 +29,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/report"
 )
 
@@ -185,12 +186,48 @@ type slowReports struct {
 	o     *fixture
 	takes time.Duration
 	made  int
+	mixed bool // whether they say that objects are held, without the hold
 }
 
 func (s *slowReports) Reports(namespace string) []report.Report {
 	s.made++
 	s.o.clock.SetTime(s.o.clock.Now().Add(s.takes))
-	return s.Tracker.Reports(namespace)
+	reports := s.Tracker.Reports(namespace)
+	for i := range reports {
+		if s.mixed {
+			reports[i].HeldByReason = []report.Group{{Reason: policy.ReasonHeld, Count: 1}}
+		}
+	}
+	return reports
+}
+
+// TestMixedReports: a mixed report is not stored before it was the same for three seconds, also if reports take long.
+func TestMixedReports(t *testing.T) {
+	o := newFixture(t, testbuilders.Policy("p").Default("0s"))
+	o.Config.Tracker = &slowReports{Tracker: o.Tracker, o: o, takes: costly + time.Millisecond, mixed: true}
+	for _, want := range [][]string{nil, {"p"}} {
+		if patches, _ := o.after(countsEvery); !slices.Equal(names(patches), want) {
+			t.Errorf("wrote the status of %q, want %q", names(patches), want)
+		}
+	}
+}
+
+// TestCostlyTurns: namespaces that had no turn have it in the next flush, although reports take long.
+func TestCostlyTurns(t *testing.T) {
+	o := newFixture(t)
+	o.Config.Tracker = &slowReports{Tracker: o.Tracker, o: o, takes: flushEvery / 2}
+	for _, ns := range []string{"a", "b", "c", "d"} {
+		p := testbuilders.Policy("of-" + ns).Default("1h").Obj()
+		p.Namespace = ns
+		o.Tracker.SetPolicy(p, testbuilders.Now)
+	}
+	for _, ok := o.Tracker.PopUrgent(); ok; _, ok = o.Tracker.PopUrgent() { // Nothing is urgent.
+	}
+	for _, want := range [][]string{{"of-a", "of-b"}, {"of-c", "of-d"}} {
+		if patches, _ := o.after(0); !slices.Equal(names(patches), want) {
+			t.Errorf("wrote the status of %q, want %q", names(patches), want)
+		}
+	}
 }
 
 // TestCostlyReports: reports that took long are made every three seconds, and for a new spec at once.
