@@ -152,7 +152,7 @@ func newReferrersListWatch(
 
 // reportingErrors returns a watch that passes each error to report before its reader gets it.
 func reportingErrors(w watch.Interface, report func(error)) watch.Interface {
-	return inorder.Filter(w, func(e watch.Event) (watch.Event, bool) {
+	return inorder.Filter(w, 0, func(e watch.Event) (watch.Event, bool) {
 		if e.Type == watch.Error {
 			report(apierrors.FromObject(e.Object))
 		}

@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// ahead is how many events of a watch may wait for its reader, so that the next ones are decoded while it takes in objects. Events may be
-// large, so these are few.
-const ahead = 32
-
 // Filter returns a watch that passes each event of w to pass before its reader gets the event that pass returns; none if pass returns
-// false. Unlike watch.Filter, it ends when its reader stops it.
-func Filter(w watch.Interface, pass func(watch.Event) (watch.Event, bool)) watch.Interface {
+// false. Unlike watch.Filter, it ends when its reader stops it. Up to ahead events wait for the reader, so that the next ones are decoded
+// while it takes in objects.
+func Filter(w watch.Interface, ahead int, pass func(watch.Event) (watch.Event, bool)) watch.Interface {
 	out := &filtered{Interface: w, events: make(chan watch.Event, ahead), stopped: make(chan struct{})}
 	go func() {
 		defer close(out.events)
 		for e := range w.ResultChan() {
+			if out.ended() {
+				return
+			}
 			e, ok := pass(e)
 			if !ok {
 				continue
@@ -48,4 +48,13 @@ func (w *filtered) ResultChan() <-chan watch.Event { return w.events }
 func (w *filtered) Stop() {
 	w.once.Do(func() { close(w.stopped) })
 	w.Interface.Stop()
+}
+
+func (w *filtered) ended() bool {
+	select {
+	case <-w.stopped:
+		return true
+	default:
+		return false
+	}
 }

@@ -31,6 +31,8 @@ const (
 	// askEvery is how often the store is asked at most whether it has gone back, while a watch replays events.
 	askEvery   = time.Second
 	askTimeout = 5 * time.Second
+	// ahead is how many events wait for a reflector at most. Objects may be large, so these are few.
+	ahead = 16
 )
 
 // Order is how far a collection was seen. It may be used for one reflector after the other.
@@ -79,7 +81,7 @@ func (o *Order) ListWatch(list cache.ListWithContextFunc, watches cache.WatchFun
 				return nil, apierrors.NewResourceExpired("the API server was away, so that " + o.name + " must be listed again")
 			}
 			p := &passage{Order: o, list: list, initial: initial, consistent: options.ResourceVersion == ""}
-			return Filter(w, func(e watch.Event) (watch.Event, bool) { return p.pass(ctx, e) }), nil
+			return Filter(w, ahead, func(e watch.Event) (watch.Event, bool) { return p.pass(ctx, e) }), nil
 		},
 	}
 }
