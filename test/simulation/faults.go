@@ -84,12 +84,12 @@ func (s *simulation) disturbWatches(what string, past time.Duration) {
 func (s *simulation) restore(by time.Duration) {
 	at := later(time.Now().Add(-by), s.began.Add(time.Minute)) // The replicas had started by then.
 	to := s.store.RevisionAt(at)
-	s.judge.records.forget(func(d deletion) bool { return d.waits || d.at.After(at.Add(-recordedAtLast)) })
+	s.judge.records.forget(func(d deletion) bool { return d.goneSince(at.Add(-recordedAtLast)) })
 	bump := s.percent(50)
 	s.note("fault: the store goes back by %v, from revision %d to %d; it counts on: %v", by, s.store.Revision(), to, bump)
 	s.judge.follow()
 	s.store.Restore(to, bump)
-	s.judge.restored()
+	s.judge.restored(to)
 }
 
 // late notes that what a replica knows may be behind for some time.
@@ -109,7 +109,7 @@ func (s *simulation) kill(i int) {
 	if s.lagOf(old.host) > 0 {
 		lost = recordedAtLast
 	}
-	s.judge.records.forget(func(d deletion) bool { return d.from == old.host && (d.waits || time.Since(d.at) < lost) })
+	s.judge.records.forget(func(d deletion) bool { return d.from == old.host && d.goneSince(time.Now().Add(-lost)) })
 	s.link(old.host).dead = true
 	old.cancel()
 	r, err := s.newReplica()

@@ -116,6 +116,9 @@ func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
 	}
 	j.uses.observe(r, e)
 	j.returns.observe(r, e)
+	if e.Type == watch.Deleted {
+		j.records.noteGone(e.Object.Meta.UID, e.Time)
+	}
 }
 
 func (j *judge) fault(format string, args ...any) {
@@ -134,7 +137,10 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	}
 	what := fmt.Sprintf("%s deleted %s %s/%s (%s at %d)", from, fact.Resource, fact.Namespace, fact.Name, fact.UID, o.Revision)
 	j.deletes[fact.Resource]++
-	d := deletion{time.Now(), from, fact.Namespace, what, len(o.Meta.Finalizers) > 0}
+	d := deletion{at: time.Now(), from: from, namespace: fact.Namespace, what: what}
+	if len(o.Meta.Finalizers) == 0 {
+		d.gone = d.at
+	}
 	j.records[fact.UID], j.gone[fact.UID] = d, d
 	j.gone.forget(func(d deletion) bool { return time.Since(d.at) > lately })
 	j.returns.take(fact)
@@ -207,9 +213,8 @@ func hasCeilings(w *oracle.World) bool {
 	})
 }
 
-// restored takes in that the store went back. What people had approved or changed may not be there any more.
-func (j *judge) restored() {
-	revision := j.store.Revision()
+// restored takes in that the store went back to a revision. What people had approved or changed may not be there any more.
+func (j *judge) restored(revision int64) {
 	j.wentBack = time.Now()
 	clear(j.holds)
 	j.uses.restored(j.store, revision)

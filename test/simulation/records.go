@@ -22,9 +22,12 @@ type deletion struct {
 	at              time.Time
 	from, namespace string
 	what            string
-	// waits is set if the object waited for finalizers. If the answer was lost, the deletion is recorded when the object has gone.
-	waits bool
+	// gone is when the object had gone; zero while it waits for finalizers. If the answer to the DELETE was lost, it is recorded only then.
+	gone time.Time
 }
+
+// goneSince reports whether the object has not gone before a time.
+func (d *deletion) goneSince(at time.Time) bool { return d.gone.IsZero() || d.gone.After(at) }
 
 // records are the deletions that must be recorded, by the UID of the object.
 type records map[types.UID]deletion
@@ -32,6 +35,14 @@ type records map[types.UID]deletion
 // forget forgets deletions whose records may be lost.
 func (r records) forget(lost func(deletion) bool) {
 	maps.DeleteFunc(r, func(_ types.UID, d deletion) bool { return lost(d) })
+}
+
+// noteGone notes that an object has gone.
+func (r records) noteGone(of types.UID, at time.Time) {
+	if d, ok := r[of]; ok {
+		d.gone = at
+		r[of] = d
+	}
 }
 
 // unrecorded judges whether every deletion has a record.
