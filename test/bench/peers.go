@@ -31,7 +31,8 @@ type peer struct {
 var (
 	// ttlAlone is the controller of Kubernetes for ttlSecondsAfterFinished, with as many workers and requests as it needs.
 	ttlAlone = racer{name: "ttl-after-finished", manager: unlimited, native: true, peer: &peer{start: startTTLAfterFinished}}
-	// kyverno is its cleanup controller, with as many requests as it needs. It has three workers for each resource.
+	// kyverno is its cleanup controller, with as many requests as it needs. It has three workers for each resource. It takes a minute until it
+	// has found the resources.
 	kyverno = racer{name: "Kyverno", manager: unlimited, peer: &peer{start: startKyverno, mark: labelForKyverno}}
 )
 
@@ -112,8 +113,8 @@ func startKyverno(ctx context.Context, t *track) (*cluster.Process, error) {
 		return nil, err
 	}
 	flags := []string{
-		"--kubeconfig=" + kubeconfig, "--clientRateLimitQPS=10000", "--clientRateLimitBurst=10000", "--ttlReconciliationInterval=1s",
-		"--leaderElectionRetryPeriod=1s", "--caSecretName=ca", "--tlsSecretName=tls", "--disableMetrics", "--serverIP=127.0.0.1",
+		"--kubeconfig=" + kubeconfig, "--clientRateLimitQPS=10000", "--clientRateLimitBurst=10000", "--caSecretName=ca",
+		"--tlsSecretName=tls", "--disableMetrics", "--serverIP=127.0.0.1",
 		"--cleanupServerHost=127.0.0.1", "--cleanupServerPort=" + strconv.Itoa(port), "--servicePort=" + strconv.Itoa(port),
 	}
 	env := []string{

@@ -26,7 +26,9 @@ const (
 )
 
 // unlimited are the flags of a controller manager that its own limits do not hold back.
-var unlimited = []string{"--kube-api-qps=10000", "--kube-api-burst=10000", "--concurrent-ttl-after-finished-syncs=50"}
+var unlimited = []string{
+	"--kube-api-qps=10000", "--kube-api-burst=10000", "--concurrent-ttl-after-finished-syncs=50", "--concurrent-gc-syncs=50",
+}
 
 // racer deletes the Jobs of a burst, beside a controller manager that collects garbage.
 type racer struct {
