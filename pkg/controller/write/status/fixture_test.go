@@ -100,6 +100,21 @@ func (o *fixture) policy(p *gc.CleanupPolicy) {
 	}
 }
 
+// policiesIn creates a policy of-NAMESPACE in each of these namespaces.
+func (o *fixture) policiesIn(namespaces ...string) {
+	for _, ns := range namespaces {
+		p := testbuilders.Policy("of-" + ns).Default("1h").Obj()
+		p.Namespace = ns
+		o.Tracker.SetPolicy(p, testbuilders.Now)
+	}
+}
+
+// nothingUrgent makes no namespace urgent any more.
+func (o *fixture) nothingUrgent() {
+	for _, ok := o.Tracker.PopUrgent(); ok; _, ok = o.Tracker.PopUrgent() {
+	}
+}
+
 func (o *fixture) upsert(all ...*lifecycle.Fact) {
 	for _, f := range all {
 		o.version++

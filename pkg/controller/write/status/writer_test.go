@@ -216,13 +216,8 @@ func TestMixedReports(t *testing.T) {
 func TestCostlyTurns(t *testing.T) {
 	o := newFixture(t)
 	o.Config.Tracker = &slowReports{Tracker: o.Tracker, o: o, takes: flushEvery / 2}
-	for _, ns := range []string{"a", "b", "c", "d"} {
-		p := testbuilders.Policy("of-" + ns).Default("1h").Obj()
-		p.Namespace = ns
-		o.Tracker.SetPolicy(p, testbuilders.Now)
-	}
-	for _, ok := o.Tracker.PopUrgent(); ok; _, ok = o.Tracker.PopUrgent() { // Nothing is urgent.
-	}
+	o.policiesIn("a", "b", "c", "d")
+	o.nothingUrgent()
 	for _, want := range [][]string{{"of-a", "of-b"}, {"of-c", "of-d"}} {
 		if patches, _ := o.after(0); !slices.Equal(names(patches), want) {
 			t.Errorf("wrote the status of %q, want %q", names(patches), want)
@@ -373,11 +368,7 @@ func TestBudget(t *testing.T) {
 func TestTurns(t *testing.T) {
 	o := newFixture(t)
 	o.takes = flushEvery * 2 / 5
-	for _, ns := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		p := testbuilders.Policy("of-" + ns).Default("1h").Obj()
-		p.Namespace = ns
-		o.Tracker.SetPolicy(p, testbuilders.Now)
-	}
+	o.policiesIn("a", "b", "c", "d", "e", "f", "g")
 	o.Tracker.SetClusterPolicy(
 		&gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "everywhere", UID: "everywhere"}},
 		testbuilders.Now,
@@ -385,8 +376,7 @@ func TestTurns(t *testing.T) {
 	if patches, _ := o.after(0); !slices.Equal(names(patches), []string{"everywhere", "everywhere", "of-g"}) {
 		t.Errorf("wrote the status of %q, want the cluster policy first, and then the newest specs", names(patches))
 	}
-	for _, ok := o.Tracker.PopUrgent(); ok; _, ok = o.Tracker.PopUrgent() { // Nothing is urgent any more.
-	}
+	o.nothingUrgent()
 	o.pending.Insert("", "g")
 	for _, want := range [][]string{{"everywhere", "of-a", "of-b"}, {"everywhere", "of-c", "of-d"}, {"everywhere", "of-e", "of-f"}} {
 		if patches, _ := o.after(0); !slices.Equal(names(patches), want) {
