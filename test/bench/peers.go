@@ -42,11 +42,16 @@ func measurePeers(ctx context.Context, o options, r *report) (err error) {
 	if !o.peers {
 		return nil
 	}
+	paths, err := programs.Provide(ctx, os.Stderr, programs.KyvernoCleanup)
+	if err != nil {
+		return err
+	}
 	t, err := newTrack(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.stop()) }()
+	t.kyverno = paths[programs.KyvernoCleanup]
 	if err := t.installKyverno(ctx); err != nil {
 		return err
 	}
@@ -61,10 +66,7 @@ func measurePeers(ctx context.Context, o options, r *report) (err error) {
 }
 
 func startTTLAfterFinished(ctx context.Context, t *track) (*cluster.Process, error) {
-	flags := []string{
-		"--kubeconfig=" + t.cluster.Kubeconfig(), "--secure-port=0", "--leader-elect=false", "--controllers=ttl-after-finished-controller",
-	}
-	return t.cluster.Run(ctx, fmt.Sprintf("ttl-after-finished-%d", t.started), t.binary, append(flags, unlimited...), nil)
+	return t.runControllers(ctx, "ttl-after-finished", ttlController, unlimited)
 }
 
 const (
@@ -100,10 +102,6 @@ func (t *track) installKyverno(ctx context.Context) error {
 
 // startKyverno starts the cleanup controller of Kyverno, and waits until it deletes.
 func startKyverno(ctx context.Context, t *track) (*cluster.Process, error) {
-	paths, err := programs.Provide(ctx, os.Stderr, programs.KyvernoCleanup)
-	if err != nil {
-		return nil, err
-	}
 	kubeconfig, err := t.cluster.KubeconfigFor(kyvernoUser, "system:serviceaccounts", "system:serviceaccounts:"+kyvernoNamespace)
 	if err != nil {
 		return nil, err
@@ -121,7 +119,7 @@ func startKyverno(ctx context.Context, t *track) (*cluster.Process, error) {
 		"KYVERNO_NAMESPACE=" + kyvernoNamespace, "KYVERNO_SERVICEACCOUNT_NAME=" + kyvernoName, "KYVERNO_DEPLOYMENT=" + kyvernoName,
 		"KYVERNO_POD_NAME=" + kyvernoName, "KYVERNO_SVC=" + kyvernoName, "INIT_CONFIG=" + kyvernoName, "METRICS_CONFIG=" + kyvernoName,
 	}
-	process, err := t.cluster.Run(ctx, fmt.Sprintf("kyverno-%d", t.started), paths[programs.KyvernoCleanup], flags, env)
+	process, err := t.cluster.Run(ctx, fmt.Sprintf("kyverno-%d", t.started), t.kyverno, flags, env)
 	if err != nil {
 		return nil, err
 	}

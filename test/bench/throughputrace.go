@@ -38,6 +38,7 @@ type race struct {
 type track struct {
 	*world
 	binary  string // of kube-controller-manager
+	kyverno string // the executable of Kyverno's cleanup controller, if that is measured
 	started int
 	apart   bool // see leaveFirst
 	lines   [][]string
@@ -174,12 +175,22 @@ func (t *track) waitServing(ctx context.Context) error {
 
 // startManager starts a controller manager that collects garbage and, if it is native, deletes what has finished.
 func (t *track) startManager(ctx context.Context, r racer) (*cluster.Process, error) {
-	controllers := "--controllers=garbage-collector-controller"
+	controllers := collector
 	if r.native && r.peer == nil {
-		controllers += ",ttl-after-finished-controller"
+		controllers += "," + ttlController
 	}
-	flags := []string{"--kubeconfig=" + t.cluster.Kubeconfig(), "--secure-port=0", "--leader-elect=false", controllers}
-	return t.cluster.Run(ctx, fmt.Sprintf("manager-%d", t.started), t.binary, append(flags, r.manager...), nil)
+	return t.runControllers(ctx, "manager", controllers, r.manager)
+}
+
+// The names of controllers of Kubernetes.
+const collector, ttlController = "garbage-collector-controller", "ttl-after-finished-controller"
+
+// runControllers starts a controller manager that runs only these controllers.
+func (t *track) runControllers(ctx context.Context, name, controllers string, flags []string) (*cluster.Process, error) {
+	all := append([]string{
+		"--kubeconfig=" + t.cluster.Kubeconfig(), "--secure-port=0", "--leader-elect=false", "--controllers=" + controllers,
+	}, flags...)
+	return t.cluster.Run(ctx, fmt.Sprintf("%s-%d", name, t.started), t.binary, all, nil)
 }
 
 // watch waits until all Jobs and Pods of a burst are gone, and tells how that went.
