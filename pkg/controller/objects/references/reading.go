@@ -64,6 +64,8 @@ func (o *reading) unknown(to To) { o.add(to, o.namespace, All) }
 
 func (o *reading) references() []Reference { return slices.SortedFunc(maps.Keys(o.all), Compare) }
 
+var ownerNames = parse("metadata.ownerReferences[].name")
+
 // metadata reads the names of the object, and its owners: deleting an owner deletes the object.
 func (o *reading) metadata() error {
 	o.namespace = All // until it is known
@@ -83,7 +85,7 @@ func (o *reading) metadata() error {
 	if namespace != "" {
 		o.namespace, o.own = namespace, namespace
 	}
-	return parse("metadata.ownerReferences[].name").walk(o.object, func(owner map[string]any, name any) error {
+	return ownerNames.walk(o.object, func(owner map[string]any, name any) error {
 		if owner["apiVersion"] != "v1" {
 			return nil
 		}

@@ -36,9 +36,8 @@ func Fact(k *kinds.Kind, object any) (*facts.Compact, error) {
 // ReferrerReading returns what is read of referrers.
 func ReferrerReading(k *kinds.Referrer) Reading {
 	r := NewReading(k.Kind(), func(string) map[string]*lifecycle.Conditions { return nil })
-	r.unread = nil
-	if r.typed() {
-		r.unread = unreadExcept(r.Kind)
+	if r.unread = nil; r.typed() {
+		r.fields = messageOf(reflect.TypeOf(r.Kind.New()).Elem(), append(metadataOfReferrers(), r.Kind.Fields...))
 	}
 	return r
 }
@@ -64,20 +63,34 @@ func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]knowle
 	return out, err
 }
 
+// metadataOfReferrers are the fields of the metadata that are read of each referrer.
+func metadataOfReferrers() (out [][]string) {
+	for _, field := range []string{
+		"annotations", "deletionTimestamp", "finalizers", "labels", "name", "namespace", "ownerReferences", "resourceVersion", "uid",
+	} {
+		out = append(out, []string{"metadata", field})
+	}
+	return out
+}
+
 // UnstructuredFrom returns a function that returns an object as ReferringOf takes it. It fails if the API server has answered in another
 // form than it was asked for. The object must not be used otherwise.
 func UnstructuredFrom(k *kinds.Referrer) func(object any) (*unstructured.Unstructured, error) {
-	expected := reflect.TypeOf(k.Kind().New())
+	_, bare := k.Kind().New().(*metav1.PartialObjectMetadata)
 	return func(object any) (*unstructured.Unstructured, error) {
-		if reflect.TypeOf(object) != expected {
-			return nil, fmt.Errorf("%T is no object of %s", object, k.Resource())
+		switch o := object.(type) {
+		case *unstructured.Unstructured:
+			if !bare {
+				return o, nil
+			}
+		case *metav1.PartialObjectMetadata:
+			if bare {
+				o.SetManagedFields(nil) // To convert them takes long.
+				content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+				return &unstructured.Unstructured{Object: content}, err
+			}
 		}
-		if u, ok := object.(*unstructured.Unstructured); ok {
-			return u, nil
-		}
-		object.(metav1.Object).SetManagedFields(nil) // To convert them takes long.
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		return &unstructured.Unstructured{Object: content}, err
+		return nil, fmt.Errorf("%T is no object of %s", object, k.Resource())
 	}
 }
 

@@ -22,7 +22,7 @@ type partialCodecs struct {
 }
 
 // newPartialCodecs returns the codecs of a kind.
-func newPartialCodecs(r Reading) runtime.NegotiatedSerializer {
+func newPartialCodecs(r Reading) partialCodecs {
 	return partialCodecs{
 		NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
 		decoder:              partialDecoder{reading: r, partial: NewPartial(r.Kind.Fields)},

@@ -28,6 +28,8 @@ type Reading struct {
 	content    content
 	// unread has what is not decoded of objects and lists in protobuf, by their kind, unless match conditions may read it.
 	unread map[string]unread
+	// fields are all that is decoded of objects in protobuf; nil if all else but what is unread is.
+	fields message
 	// pace is nil if match conditions are always evaluated.
 	pace *Pace
 }
@@ -81,6 +83,8 @@ func (r *Reading) Whole() bool { return r.content == wholeObject }
 // requested if match conditions read only the metadata.
 func (r *Reading) Codecs(metadata string) (codecs runtime.NegotiatedSerializer, accept string) {
 	switch {
+	case r.fields != nil:
+		return fieldCodecs{newPartialCodecs(*r)}, ""
 	case r.typed():
 		return strippedCodecs{typedCodecs, *r}, ""
 	case r.content == metadataAlone:

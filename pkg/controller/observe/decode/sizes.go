@@ -9,8 +9,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// listItems is the field of every list that has its items.
-const listItems protowire.Number = 2
+// Fields of every list.
+const (
+	listMetadata = 1
+	listItems    = 2
+)
 
 // ItemSizes returns the sizes of the items of an encoded list; nil if it cannot be parsed.
 func ItemSizes(data []byte) []int {

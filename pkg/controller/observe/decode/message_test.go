@@ -6,6 +6,7 @@ package decode
 import (
 	"fmt"
 	"math/rand"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -14,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/randfill"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -48,8 +51,8 @@ func podReferrer() *kinds.Referrer {
 	}
 }
 
-// TestReferrersInProtobuf fills objects of every resource of Kubernetes that may refer to others: they refer to the same ones after what is
-// unread was removed.
+// TestReferrersInProtobuf fills objects of every resource of Kubernetes that may refer to others: they refer to the same ones if only the
+// fields that are read are decoded.
 func TestReferrersInProtobuf(t *testing.T) {
 	filler := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, names), rand.NewSource(1), scheme.Codecs)
 	tested := map[string]bool{}
@@ -87,7 +90,7 @@ func checkReferring(t *testing.T, k *kinds.Referrer, reading Reading, object run
 		t.Fatal(err)
 	}
 	want, failed := k.Reader.References(content)
-	u, err := UnstructuredFrom(k)(decoded(t, strippedDecoder{whole, reading}, encoded(t, object)))
+	u, err := UnstructuredFrom(k)(decoded(t, fieldDecoder{whole, reading}, encoded(t, object)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +103,48 @@ func checkReferring(t *testing.T, k *kinds.Referrer, reading Reading, object run
 	}
 }
 
+// TestReferrerErrors: an answer that is cut off is an error wherever that is.
+func TestReferrerErrors(t *testing.T) {
+	decoder := fieldDecoder{whole, ReferrerReading(podReferrer())}
+	job := testkinds.TemplatedJob("a")
+	for name, object := range map[string]runtime.Object{
+		"object": &corev1.Pod{ObjectMeta: job.ObjectMeta, Spec: job.Spec.Template.Spec},
+		"list":   &corev1.PodList{Items: []corev1.Pod{{Spec: job.Spec.Template.Spec}}},
+	} {
+		data := encoded(t, object)
+		for n := range data {
+			_, _, got := decoder.Decode(data[:n], nil, nil)
+			if _, _, want := whole.Decode(data[:n], nil, nil); (got == nil) != (want == nil) {
+				t.Errorf("%s cut off after %d of %d bytes: %v, not %v", name, n, len(data), got, want)
+			}
+		}
+	}
+}
+
+// TestReferrerList: a list says how it goes on, and what is no Pod is decoded by its type.
+func TestReferrerList(t *testing.T) {
+	decoder := fieldDecoder{whole, ReferrerReading(podReferrer())}
+	want := metav1.ListMeta{ResourceVersion: "7", Continue: "there", RemainingItemCount: ptr.To[int64](3)}
+	list := decoded(t, decoder, encoded(t, &corev1.PodList{ListMeta: want, Items: make([]corev1.Pod, 2)})).(*unstructured.UnstructuredList)
+	got := metav1.ListMeta{
+		ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue(), RemainingItemCount: list.GetRemainingItemCount(),
+	}
+	if len(list.Items) != 2 || !reflect.DeepEqual(got, want) {
+		t.Errorf("%d items, %+v", len(list.Items), got)
+	}
+	job := decoded(t, decoder, encoded(t, testkinds.TemplatedJob("a")))
+	if u, err := UnstructuredFrom(podReferrer())(job); err == nil {
+		t.Errorf("a Job counts as a Pod: %v", u)
+	}
+}
+
 // BenchmarkReferrer decodes a small Pod and finds what it refers to.
 func BenchmarkReferrer(b *testing.B) {
 	job := testkinds.TemplatedJob("a")
 	pod := &corev1.Pod{ObjectMeta: job.ObjectMeta, Spec: job.Spec.Template.Spec}
 	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 	k, data := podReferrer(), encoded(b, pod)
-	decoder, unstructuredOf := strippedDecoder{whole, ReferrerReading(k)}, UnstructuredFrom(k)
+	decoder, unstructuredOf := fieldDecoder{whole, ReferrerReading(k)}, UnstructuredFrom(k)
 	b.ReportAllocs()
 	for b.Loop() {
 		u, err := unstructuredOf(decoded(b, decoder, data))

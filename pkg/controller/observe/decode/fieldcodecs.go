@@ -1,0 +1,60 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"bytes"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// fieldCodecs decode some fields of the objects of one kind, which the API server sends in protobuf, or in JSON, and skip the others.
+type fieldCodecs struct{ partialCodecs }
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (c fieldCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
+	all := c.partialCodecs.SupportedMediaTypes()
+	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	if ok {
+		info.Serializer = fieldDecoder{info.Serializer, c.decoder.reading}
+		all = append(all, info)
+	}
+	return all
+}
+
+// fieldDecoder decodes objects and lists of one kind from protobuf. Everything else, such as a Status, is decoded whole.
+type fieldDecoder struct {
+	runtime.Serializer
+	reading Reading
+}
+
+// Decode implements runtime.Decoder.
+func (d fieldDecoder) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	unknown, ok := bytes.CutPrefix(data, magic)
+	var kind, raw []byte
+	err := eachField(unknown, func(number int, v encodedValue) (err error) {
+		switch number {
+		case unknownType:
+			kind, err = field(v.data, typeKind)
+		case unknownRaw:
+			raw = v.data
+		}
+		return err
+	})
+	name, isList := strings.CutSuffix(string(kind), "List")
+	if !ok || err != nil || name != d.reading.Kind.GroupVersionKind.Kind {
+		return d.Serializer.Decode(data, defaults, into)
+	}
+	decode := d.reading.fields.object
+	if isList {
+		decode = d.reading.fields.objects
+	}
+	object, err := decode(raw)
+	return object, &d.reading.Kind.GroupVersionKind, err
+}
