@@ -41,48 +41,58 @@ func (p path) fixed() []string {
 // walk calls visit for each value that the path leads to, with the object that it is a field of. Fields that are not there, or null, lead
 // to nothing. It fails if a value has another type than the path says.
 func (p path) walk(object map[string]any, visit func(parent map[string]any, value any) error) error {
-	s := p[0]
+	return p[0].each(object, func(value any) error {
+		if len(p) == 1 {
+			return visit(object, value)
+		}
+		below, err := p[0].enter(value)
+		if err != nil {
+			return err
+		}
+		return p[1:].walk(below, visit)
+	})
+}
+
+// each calls do with each value that a step leads to.
+func (s step) each(object map[string]any, do func(value any) error) error {
 	if s.key != "*" {
-		return p.enter(object, object[s.key], visit)
+		return s.eachIn(object[s.key], do)
 	}
 	for _, value := range object {
-		if err := p.enter(object, value, visit); err != nil {
+		if err := s.eachIn(value, do); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// enter follows the path from the value of its first step.
-func (p path) enter(parent map[string]any, value any, visit func(parent map[string]any, value any) error) error {
+func (s step) eachIn(value any, do func(value any) error) error {
 	if value == nil {
 		return nil
 	}
-	values := []any{value}
-	if s := p[0]; s.list {
-		list, ok := value.([]any)
-		if !ok {
-			return fmt.Errorf("%s is %T, not a list", s.key, value)
-		}
-		values = list
+	if !s.list {
+		return do(value)
 	}
-	for _, value := range values {
-		if err := p.follow(parent, value, visit); err != nil {
+	list, ok := value.([]any)
+	if !ok {
+		return fmt.Errorf("%s is %T, not a list", s.key, value)
+	}
+	for _, value := range list {
+		if value == nil {
+			continue
+		}
+		if err := do(value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p path) follow(parent map[string]any, value any, visit func(parent map[string]any, value any) error) error {
-	switch below, ok := value.(map[string]any); {
-	case value == nil:
-		return nil
-	case len(p) == 1:
-		return visit(parent, value)
-	case !ok:
-		return fmt.Errorf("%s is %T, not an object", p[0].key, value)
-	default:
-		return p[1:].walk(below, visit)
+// enter returns a value through which a path goes on.
+func (s step) enter(value any) (map[string]any, error) {
+	below, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is %T, not an object", s.key, value)
 	}
+	return below, nil
 }

@@ -64,44 +64,29 @@ func (r rule) fields() [][]string {
 	return out
 }
 
-// find adds what a rule finds.
-func find(o *reading, r rule) error {
-	if applies, err := r.appliesTo(o.object); err != nil || !applies {
-		return err
+// find adds what a rule finds in a value, which is a field of parent.
+func (o *reading) find(r rule, parent map[string]any, value any) error {
+	switch r.how {
+	case inName:
+		return o.named(r, parent, value)
+	case inWords:
+		o.words(r.to, value)
+	case inAnnotations:
+		return o.everywhere(r).annotations(r.to, value, always)
+	case inPodAnnotations:
+		return o.annotations(r.to, value, mayName)
+	case inText, inPodText:
+		return o.text(r, parent, value)
+	case inParameters:
+		return o.parameters(value)
+	case inClaimTemplate:
+		return o.claimTemplate(value)
+	case inUser:
+		o.user(value)
+	case inAny:
+		return fmt.Errorf("%s may select any object", r.path[len(r.path)-1].key)
 	}
-	return r.path.walk(o.object, func(parent map[string]any, value any) error {
-		switch r.how {
-		case inName:
-			return o.named(r, parent, value)
-		case inWords:
-			o.words(r.to, value)
-		case inAnnotations:
-			return o.everywhere(r).annotations(r.to, value, always)
-		case inPodAnnotations:
-			return o.annotations(r.to, value, mayName)
-		case inText, inPodText:
-			return o.text(r, parent, value)
-		case inParameters:
-			return o.parameters(value)
-		case inClaimTemplate:
-			return o.claimTemplate(value)
-		case inUser:
-			o.user(value)
-		case inAny:
-			return fmt.Errorf("%s may select any object", r.path[len(r.path)-1].key)
-		}
-		return nil
-	})
-}
-
-// appliesTo reports whether a rule applies to an object; see rule.unless.
-func (r rule) appliesTo(object map[string]any) (applies bool, err error) {
-	if r.unless == nil {
-		return true, nil
-	}
-	applies = true
-	err = r.unless.walk(object, func(map[string]any, any) error { applies = false; return nil })
-	return applies, err
+	return nil
 }
 
 // claimTemplate adds what the names of the claims of a StatefulSet have before their numbers.

@@ -35,9 +35,10 @@ func fromRules(rules []rule) *Reader {
 	for _, r := range rules {
 		fields = append(fields, r.fields()...)
 	}
+	sets := arrange(rules)
 	return newReader(func(o *reading) error {
-		for _, r := range rules {
-			if err := find(o, r); err != nil {
+		for _, s := range sets {
+			if err := s.find(o); err != nil {
 				return err
 			}
 		}

@@ -52,8 +52,12 @@ func (o *reading) content(read func(o *reading, key string, value any)) {
 	}
 }
 
+var everyAnnotation = parse(annotationsPath)
+
 func (o *reading) everyAnnotation() error {
-	return find(o, rule{path: parse(annotationsPath), to: o.of, how: inAnnotations})
+	return everyAnnotation.walk(o.object, func(parent map[string]any, value any) error {
+		return o.find(rule{to: o.of, how: inAnnotations}, parent, value)
+	})
 }
 
 // within returns a reading for what is in an object. If fields of it have namespaces, the names in it count in these namespaces too,

@@ -189,10 +189,24 @@ func valueOf(t reflect.Type, below [][]string) func(encodedValue, any) (any, err
 	switch {
 	case t == reflect.TypeFor[map[string]string]():
 		return entry
-	case t.Kind() == reflect.Struct && !whole && !reflect.PointerTo(t).Implements(marshaler):
+	case t.Kind() == reflect.Struct && (!whole || flat(t)) && !reflect.PointerTo(t).Implements(marshaler):
 		return messageOf(t, below).value
 	}
 	return wholeValueOf(t)
+}
+
+// flat reports whether a struct has no others below it.
+func flat(t reflect.Type) bool {
+	for i := range t.NumField() {
+		field := t.Field(i).Type
+		if field.Kind() == reflect.Pointer {
+			field = field.Elem()
+		}
+		if k := field.Kind(); k != reflect.String && k != reflect.Bool && k != reflect.Int32 && k != reflect.Int64 {
+			return false
+		}
+	}
+	return true
 }
 
 var marshaler = reflect.TypeFor[stdjson.Marshaler]() // What implements it has other fields in JSON.
