@@ -85,16 +85,40 @@ var annotationsOfMarks = []string{
 	owningInventory, oldOwningInventory, karmadaWork + "name", karmadaWork + "namespace",
 }
 
-// traced are what the keys of marks that need a trace begin with.
-var traced = [][]byte{
-	[]byte(argoHook), []byte(fluxKustomize), []byte(fluxHelm), []byte(helmRelease), []byte(kappApp), []byte(configSyncManaged),
-	[]byte(owningInventory), []byte(oldOwningInventory), []byte(applySet),
-}
+// traced are what the keys of marks that need a trace begin with: before the slash, and from it on.
+var traced = func() (out [][2]string) {
+	for _, key := range []string{
+		argoHook, fluxKustomize, fluxHelm, helmRelease, kappApp, configSyncManaged, owningInventory, oldOwningInventory, applySet,
+	} {
+		slash := strings.IndexByte(key, '/')
+		out = append(out, [2]string{key[:slash], key[slash:]})
+	}
+	return out
+}()
 
 // NeedsManagers reports whether an encoded object, or its metadata, may have a mark that needs a trace in managedFields. Without one,
 // nobody reads managedFields.
 func NeedsManagers(encoded []byte) bool {
-	return slices.ContainsFunc(traced, func(key []byte) bool { return bytes.Contains(encoded, key) })
+	for from := 0; ; from++ { // Slashes are rare, and to look for each key takes long.
+		slash := bytes.IndexByte(encoded[from:], '/')
+		if slash < 0 {
+			return false
+		}
+		from += slash
+		for _, key := range traced {
+			if hasSuffix(encoded[:from], key[0]) && hasPrefix(encoded[from:], key[1]) {
+				return true
+			}
+		}
+	}
+}
+
+func hasPrefix(data []byte, prefix string) bool {
+	return len(data) >= len(prefix) && string(data[:len(prefix)]) == prefix
+}
+
+func hasSuffix(data []byte, suffix string) bool {
+	return len(data) >= len(suffix) && string(data[len(data)-len(suffix):]) == suffix
 }
 
 // AppliedBy returns which control plane placed an object here and would create it again; empty if none would. If the object has a

@@ -4,7 +4,6 @@
 package decode
 
 import (
-	"bytes"
 	"hash/maphash"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -33,7 +32,7 @@ var (
 const selfLink protowire.Number = 4
 
 // contentOf returns the digest of an encoded object without what does not belong to its content; zero if it cannot be parsed.
-func contentOf(object []byte, without unread) lifecycle.Digest {
+func contentOf(object []byte, without *stripping) lifecycle.Digest {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	content, err := leave((*buffer)[:0], object, without)
@@ -45,7 +44,7 @@ func contentOf(object []byte, without unread) lifecycle.Digest {
 }
 
 // appendContent appends the digest of an object to the same object without its unread fields: decoders merge what they find twice.
-func appendContent(to, object []byte, without unread) []byte {
+func appendContent(to, object []byte, without *stripping) []byte {
 	d := contentOf(object, without)
 	if d == 0 {
 		return to
@@ -58,15 +57,10 @@ func appendContent(to, object []byte, without unread) []byte {
 }
 
 // setContent stores the digest of an object that was decoded whole.
-func setContent(object runtime.Object, data []byte, kinds map[string]unread) {
+func setContent(object runtime.Object, data []byte, kinds map[string]*stripping) {
 	m, isObject := object.(metav1.Object)
-	unknown, protobuf := bytes.CutPrefix(data, magic)
-	if !isObject || !protobuf {
-		return
-	}
-	kind, err := field(unknown, unknownType, typeKind)
-	raw, rawErr := field(unknown, unknownRaw)
-	if without := kinds[string(kind)][digested]; without != nil && err == nil && rawErr == nil {
-		lifecycle.SetContent(m, contentOf(raw, without))
+	kind, raw, err := unwrap(data)
+	if without := kinds[kind.Kind]; isObject && err == nil && without != nil && without.content != nil {
+		lifecycle.SetContent(m, contentOf(raw, without.content))
 	}
 }

@@ -4,7 +4,6 @@
 package decode
 
 import (
-	"bytes"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +20,7 @@ func (c fieldCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	if ok {
 		info.Serializer = fieldDecoder{info.Serializer, c.decoder.reading}
-		all = append(all, info)
+		all = append(all, withEvents(info))
 	}
 	return all
 }
@@ -36,19 +35,9 @@ type fieldDecoder struct {
 func (d fieldDecoder) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
-	unknown, ok := bytes.CutPrefix(data, magic)
-	var kind, raw []byte
-	err := eachField(unknown, func(number int, v encodedValue) (err error) {
-		switch number {
-		case unknownType:
-			kind, err = field(v.data, typeKind)
-		case unknownRaw:
-			raw = v.data
-		}
-		return err
-	})
-	name, isList := strings.CutSuffix(string(kind), "List")
-	if !ok || err != nil || name != d.reading.Kind.GroupVersionKind.Kind {
+	kind, raw, err := unwrap(data)
+	name, isList := strings.CutSuffix(kind.Kind, "List")
+	if kind.Kind = name; err != nil || kind != d.reading.Kind.GroupVersionKind {
 		return d.Serializer.Decode(data, defaults, into)
 	}
 	decode := d.reading.fields.object
@@ -56,5 +45,5 @@ func (d fieldDecoder) Decode(
 		decode = d.reading.fields.objects
 	}
 	object, err := decode(raw)
-	return object, &d.reading.Kind.GroupVersionKind, err
+	return object, &kind, err
 }

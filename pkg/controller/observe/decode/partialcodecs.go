@@ -35,7 +35,7 @@ func (c partialCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 		if info.MediaType == runtime.ContentTypeJSON {
 			c.decoder.Serializer = info.Serializer
 			info.Serializer = c.decoder
-			return []runtime.SerializerInfo{info}
+			return []runtime.SerializerInfo{withEvents(info)}
 		}
 	}
 	return nil

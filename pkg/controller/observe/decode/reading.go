@@ -27,7 +27,7 @@ type Reading struct {
 	conditions func(resource string) map[string]*lifecycle.Conditions
 	content    content
 	// unread has what is not decoded of objects and lists in protobuf, by their kind, unless match conditions may read it.
-	unread map[string]unread
+	unread map[string]*stripping
 	// fields are all that is decoded of objects in protobuf; nil if all else but what is unread is.
 	fields message
 	// pace is nil if match conditions are always evaluated.

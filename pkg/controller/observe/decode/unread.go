@@ -5,12 +5,15 @@ package decode
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
@@ -26,6 +29,7 @@ func (c strippedCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 	all := slices.Clone(c.NegotiatedSerializer.SupportedMediaTypes())
 	for i := range all {
 		all[i].Serializer = strippedDecoder{all[i].Serializer, c.reading}
+		all[i] = withEvents(all[i])
 	}
 	return all
 }
@@ -55,15 +59,62 @@ func (d strippedDecoder) Decode(
 		}
 		return object, kind, err
 	}
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	stripped, ok := stripUnread((*buffer)[:0], data, d.reading.unread)
-	if !ok {
+	object, kind, err := d.decode(data)
+	if err != nil { // Something else was answered, or it cannot be parsed, of which this returns a better error.
 		return d.Serializer.Decode(data, defaults, into)
 	}
-	*buffer = stripped
-	return d.Serializer.Decode(stripped, defaults, into)
+	return object, &kind, nil
 }
+
+// decode decodes an object or a list without what is unread. The Serializer would copy it once more.
+func (d strippedDecoder) decode(data []byte) (runtime.Object, schema.GroupVersionKind, error) {
+	kind, raw, err := unwrap(data)
+	without := d.reading.unread[kind.Kind]
+	if err != nil || without == nil {
+		return nil, kind, cmp.Or(err, errUnknownKind)
+	}
+	object, err := scheme.Scheme.New(kind)
+	if err != nil {
+		return nil, kind, err
+	}
+	into, ok := object.(interface{ Unmarshal(data []byte) error })
+	if !ok {
+		return nil, kind, errUnknownKind
+	}
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	stripped, err := leave((*buffer)[:0], raw, without)
+	if err != nil {
+		return nil, kind, err
+	}
+	*buffer = stripped
+	return object, kind, into.Unmarshal(stripped)
+}
+
+var errUnknownKind = errors.New("nothing is known to be unread")
+
+// unwrap returns the kind of what is encoded in protobuf, and its message.
+func unwrap(data []byte) (kind schema.GroupVersionKind, raw []byte, err error) {
+	unknown, ok := bytes.CutPrefix(data, magic)
+	if !ok {
+		return kind, nil, errNoProtobuf
+	}
+	err = eachField(unknown, func(number int, v encodedValue) error {
+		switch number {
+		case unknownType:
+			var t runtime.TypeMeta
+			err := t.Unmarshal(v.data)
+			kind = schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)
+			return err
+		case unknownRaw:
+			raw = v.data
+		}
+		return nil
+	})
+	return kind, raw, err
+}
+
+var errNoProtobuf = errors.New("it is not in protobuf")
 
 // needsAll reports whether match conditions may read any field of an encoded object, or of an object of an encoded list.
 func needsAll(data []byte, conditions map[string]*lifecycle.Conditions) bool {
@@ -89,22 +140,6 @@ const (
 	rawMetadata             = 1
 	metadataNamespace       = 3
 )
-
-// stripUnread appends an object from the API server without the unread fields of its kind. It returns false if the kind has none, or if the
-// object cannot be parsed; then the decoder returns a better error.
-func stripUnread(to, data []byte, kinds map[string]unread) ([]byte, bool) {
-	unknown, ok := bytes.CutPrefix(data, magic)
-	if !ok {
-		return nil, false
-	}
-	kind, err := field(unknown, unknownType, typeKind)
-	without := kinds[string(kind)]
-	if err != nil || without == nil {
-		return nil, false
-	}
-	stripped, err := leave(append(to, magic...), unknown, unread{unknownRaw: without})
-	return stripped, err == nil
-}
 
 // unread are the fields of a message that no fact needs, by their numbers in the .proto files of k8s.io/api. The value is nil if the whole
 // field is unread; otherwise it has the unread fields of the field. If others is in the map, every field that is not listed is unread.
@@ -133,10 +168,10 @@ func (u unread) of(number protowire.Number) unread {
 }
 
 var (
-	unreadOf = map[string]unread{
-		"Job": unreadJob, "JobList": {2: unreadJob},
-		"CronJob": unreadCronJob, "CronJobList": {2: unreadCronJob},
-		"Pod": unreadPod, "PodList": {2: unreadPod},
+	unreadOf = map[string]*stripping{
+		"Job": unreadJob.compile(), "JobList": unread{2: unreadJob}.compile(),
+		"CronJob": unreadCronJob.compile(), "CronJobList": unread{2: unreadCronJob}.compile(),
+		"Pod": unreadPod.compile(), "PodList": unread{2: unreadPod}.compile(),
 	}
 	unreadMetadata  = unread{17: {1: read, others: nil, ifMarked: nil}} // all of managedFields but the managers
 	unreadCondition = unread{
@@ -173,8 +208,33 @@ var (
 	}
 )
 
+// stripping is unread in the form in which it is looked up for each field of each object.
+type stripping struct {
+	of   [32]*stripping // by number; nil for what is unread
+	rest *stripping     // for all higher numbers
+	// read says that all is read, and ifMarked is the key of the same name. content is the value of digested.
+	read, ifMarked bool
+	content        *stripping
+}
+
+// compile returns nil if all is unread.
+func (u unread) compile() *stripping {
+	if u == nil {
+		return nil
+	}
+	s := &stripping{read: len(u) == 0, content: u[digested].compile()}
+	if _, s.ifMarked = u[ifMarked]; s.read {
+		return s
+	}
+	for number := range s.of {
+		s.of[number] = u.of(protowire.Number(number)).compile()
+	}
+	s.rest = u.of(protowire.Number(len(s.of))).compile()
+	return s
+}
+
 // leave appends a message without its unread fields.
-func leave(to, message []byte, without unread) ([]byte, error) {
+func leave(to, message []byte, without *stripping) ([]byte, error) {
 	start, whole := len(to), message
 	asked, marked := false, false
 	for len(message) > 0 {
@@ -182,10 +242,15 @@ func leave(to, message []byte, without unread) ([]byte, error) {
 		if n < 0 {
 			return nil, protowire.ParseError(n)
 		}
-		one := message[:n]
+		one, inner := message[:n], without.rest
+		if int(number) < len(without.of) {
+			inner = without.of[number]
+		}
 		message = message[n:]
-		inner := without.of(number)
-		if _, conditional := inner[ifMarked]; conditional {
+		if inner == nil {
+			continue
+		}
+		if inner.ifMarked {
 			if !asked {
 				asked, marked = true, lifecycle.NeedsManagers(to[start:])
 			}
@@ -193,35 +258,32 @@ func leave(to, message []byte, without unread) ([]byte, error) {
 				continue
 			}
 		}
-		switch {
-		case inner == nil:
-		case len(inner) == 0 || kind != protowire.BytesType:
+		if inner.read || kind != protowire.BytesType {
 			to = append(to, one...)
-		default:
-			var err error
-			if to, err = leaveInner(to, one, inner); err != nil {
-				return nil, err
-			}
+			continue
+		}
+		var err error
+		if to, err = leaveInner(to, one, inner); err != nil {
+			return nil, err
 		}
 	}
-	if content := without[digested]; content != nil {
-		to = appendContent(to, whole, content)
+	if without.content != nil {
+		to = appendContent(to, whole, without.content)
 	}
 	return to, nil
 }
 
 // leaveInner appends a field that is a message itself. Its length is known only after its own unread fields are removed.
-func leaveInner(to, one []byte, without unread) ([]byte, error) {
-	number, kind, tag := protowire.ConsumeTag(one)
-	value, _ := protowire.ConsumeBytes(one[tag:])
-	to = protowire.AppendTag(to, number, kind)
-	start := len(to)
-	to, err := leave(to, value, without)
+func leaveInner(to, one []byte, without *stripping) ([]byte, error) {
+	_, _, tag := protowire.ConsumeTag(one)
+	value, n := protowire.ConsumeBytes(one[tag:])
+	lengthAt, valueAt := len(to)+tag, len(to)+tag+n-len(value)
+	to, err := leave(append(to, one[:len(one)-len(value)]...), value, without)
 	if err != nil {
 		return nil, err
 	}
 	var length [10]byte
-	return slices.Insert(to, start, protowire.AppendVarint(length[:0], uint64(len(to)-start))...), nil
+	return slices.Replace(to, lengthAt, valueAt, protowire.AppendVarint(length[:0], uint64(len(to)-valueAt))...), nil
 }
 
 // field returns the value of a field in a message; nil if there is none.
