@@ -45,6 +45,9 @@ func contentOf(object []byte, without *stripping) lifecycle.Digest {
 
 // appendContent appends the digest of an object to the same object without its unread fields: decoders merge what they find twice.
 func appendContent(to, object []byte, without *stripping) []byte {
+	if without == nil {
+		return to
+	}
 	d := contentOf(object, without)
 	if d == 0 {
 		return to

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -152,6 +153,8 @@ const (
 	ifMarked protowire.Number = -1
 	// digested is the key in an object for everything except its content, whose digest is appended.
 	digested protowire.Number = -2
+	// ifKnown is the key in annotations of which only those are read whose keys are known.
+	ifKnown protowire.Number = -3
 )
 
 var read = unread{}
@@ -173,7 +176,8 @@ var (
 		"CronJob": unreadCronJob.compile(), "CronJobList": unread{2: unreadCronJob}.compile(),
 		"Pod": unreadPod.compile(), "PodList": unread{2: unreadPod}.compile(),
 	}
-	unreadMetadata  = unread{17: {1: read, others: nil, ifMarked: nil}} // all of managedFields but the managers
+	// annotations that facts do not need, and all of managedFields but the managers
+	unreadMetadata  = unread{12: {ifKnown: nil}, 17: {1: read, others: nil, ifMarked: nil}}
 	unreadCondition = unread{
 		3: nil, 5: nil, 6: nil, // lastProbeTime, reason, message
 	}
@@ -212,9 +216,9 @@ var (
 type stripping struct {
 	of   [32]*stripping // by number; nil for what is unread
 	rest *stripping     // for all higher numbers
-	// read says that all is read, and ifMarked is the key of the same name. content is the value of digested.
-	read, ifMarked bool
-	content        *stripping
+	// read says that all is read. ifMarked and ifKnown are the keys of the same names, and content is the value of digested.
+	read, ifMarked, ifKnown bool
+	content                 *stripping
 }
 
 // compile returns nil if all is unread.
@@ -223,7 +227,8 @@ func (u unread) compile() *stripping {
 		return nil
 	}
 	s := &stripping{read: len(u) == 0, content: u[digested].compile()}
-	if _, s.ifMarked = u[ifMarked]; s.read {
+	_, s.ifMarked = u[ifMarked]
+	if _, s.ifKnown = u[ifKnown]; s.read || s.ifKnown {
 		return s
 	}
 	for number := range s.of {
@@ -231,6 +236,14 @@ func (u unread) compile() *stripping {
 	}
 	s.rest = u.of(protowire.Number(len(s.of))).compile()
 	return s
+}
+
+// field returns what is unread of a field.
+func (s *stripping) field(number int) *stripping {
+	if number < len(s.of) {
+		return s.of[number]
+	}
+	return s.rest
 }
 
 // leave appends a message without its unread fields.
@@ -242,36 +255,45 @@ func leave(to, message []byte, without *stripping) ([]byte, error) {
 		if n < 0 {
 			return nil, protowire.ParseError(n)
 		}
-		one, inner := message[:n], without.rest
-		if int(number) < len(without.of) {
-			inner = without.of[number]
-		}
+		one, inner := message[:n], without.field(int(number))
 		message = message[n:]
-		if inner == nil {
-			continue
+		if inner != nil && inner.ifMarked && !asked {
+			asked, marked = true, lifecycle.NeedsManagers(to[start:])
 		}
-		if inner.ifMarked {
-			if !asked {
-				asked, marked = true, lifecycle.NeedsManagers(to[start:])
-			}
-			if !marked {
-				continue
-			}
-		}
-		if inner.read || kind != protowire.BytesType {
+		switch {
+		case inner == nil, inner.ifMarked && !marked, inner.ifKnown && !isKnown(one):
+		case inner.read, inner.ifKnown, kind != protowire.BytesType:
 			to = append(to, one...)
-			continue
-		}
-		var err error
-		if to, err = leaveInner(to, one, inner); err != nil {
-			return nil, err
+		default:
+			var err error
+			if to, err = leaveInner(to, one, inner); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if without.content != nil {
-		to = appendContent(to, whole, without.content)
-	}
-	return to, nil
+	return appendContent(to, whole, without.content), nil
 }
+
+// isKnown reports whether the key of an annotation is one of those that are read.
+func isKnown(annotation []byte) bool {
+	_, _, tag := protowire.ConsumeTag(annotation)
+	entry, _ := protowire.ConsumeBytes(annotation[tag:])
+	key, err := field(entry, entryKey)
+	return err != nil || knownAnnotations[string(key)]
+}
+
+// entryKey is the field of an entry of a map that has its key.
+const entryKey = 1
+
+var knownAnnotations = func() map[string]bool {
+	out := map[string]bool{metav1.InitialEventsAnnotationKey: true}
+	for _, path := range lifecycle.MetadataFields() {
+		if path[1] == "annotations" {
+			out[path[2]] = true
+		}
+	}
+	return out
+}()
 
 // leaveInner appends a field that is a message itself. Its length is known only after its own unread fields are removed.
 func leaveInner(to, one []byte, without *stripping) ([]byte, error) {

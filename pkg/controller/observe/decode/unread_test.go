@@ -5,6 +5,7 @@ package decode
 
 import (
 	"bytes"
+	"maps"
 	"math/rand"
 	goreflect "reflect"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testkinds"
 )
@@ -55,7 +57,7 @@ func decoded(t testing.TB, by runtime.Decoder, data []byte) runtime.Object {
 
 // blank removes all unread fields.
 func blank(object runtime.Object) {
-	blankManagedFields(object)
+	blankMetadata(object)
 	switch o := object.(type) {
 	case *batchv1.Job:
 		s := &o.Spec
@@ -88,8 +90,8 @@ func blank(object runtime.Object) {
 	}
 }
 
-// blankManagedFields removes all of managedFields but the managers, and these too if no mark needs them.
-func blankManagedFields(object runtime.Object) {
+// blankMetadata removes annotations that facts do not need, and all of managedFields but the managers, and these too if no mark needs them.
+func blankMetadata(object runtime.Object) {
 	m, ok := object.(metav1.Object)
 	if _, quota := object.(*corev1.ResourceQuota); !ok || quota {
 		return
@@ -102,7 +104,13 @@ func blankManagedFields(object runtime.Object) {
 		managers = nil
 	}
 	m.SetManagedFields(managers)
+	annotations := m.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return !slices.Contains(annotationsOfFacts, key) })
+	m.SetAnnotations(annotations)
 }
+
+// annotationsOfFacts are some of them, and what ends a list.
+var annotationsOfFacts = []string{gc.AnnotationTTL, "meta.helm.sh/release-name", "kubernetes.io/config.mirror", "k8s.io/initial-events-end"}
 
 const fluxMark = "kustomize.toolkit.fluxcd.io/name"
 
@@ -124,6 +132,7 @@ func TestUnread(t *testing.T) {
 			filler.Fill(object)
 			if m := object.(metav1.Object); i%2 == 0 {
 				m.SetLabels(map[string]string{fluxMark: "apps", fluxMark + "space": "flux-system"})
+				m.SetAnnotations(map[string]string{annotationsOfFacts[i/2%len(annotationsOfFacts)]: "a", "kubectl.kubernetes.io/last-applied-configuration": "{}"})
 			}
 			data := encoded(t, object)
 			before := bytes.Clone(data)
