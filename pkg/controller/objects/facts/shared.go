@@ -54,7 +54,9 @@ const (
 var interned = struct {
 	sync.Mutex
 	all map[string]weak.Pointer[shared]
-	key []byte // buffer of sharedOf
+	// Buffers of sharedOf: a key, and the keys of labels.
+	key    []byte
+	labels []string
 }{all: map[string]weak.Pointer[shared]{}}
 
 // sharedOf returns the shared part of a fact.
@@ -91,7 +93,7 @@ func forgetShared(key string) {
 	}
 }
 
-// appendKey appends the encoded contents of the shared part of a fact. The labels begin at labelsAt.
+// appendKey appends the encoded contents of the shared part of a fact. The labels begin at labelsAt. The caller has the lock.
 func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
 	key = binary.AppendUvarint(key, uint64(len(f.UID)))
 	key = appendString(appendString(key, f.Resource), f.Namespace)
@@ -111,7 +113,9 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
 	switch all := f.Labels.(type) {
 	case nil:
 	case labels.Set:
-		for _, k := range slices.Sorted(maps.Keys(all)) {
+		interned.labels = slices.AppendSeq(interned.labels[:0], maps.Keys(all))
+		slices.Sort(interned.labels)
+		for _, k := range interned.labels {
 			key = appendString(appendString(key, k), placeholder(all[k], f))
 		}
 	case *shared:

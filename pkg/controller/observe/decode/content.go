@@ -43,7 +43,8 @@ func contentOf(object []byte, without *stripping) lifecycle.Digest {
 	return digest(content)
 }
 
-// appendContent appends the digest of an object to the same object without its unread fields: decoders merge what they find twice.
+// appendContent appends the digest of an object to the same object without its unread fields, unless it has none: decoders merge what they
+// find twice.
 func appendContent(to, object []byte, without *stripping) []byte {
 	if without == nil {
 		return to
