@@ -14,7 +14,7 @@ import (
 
 // settle decides for a record, and applies the decision.
 func (e *Engine) settle(rec *memory.Record, now time.Time) {
-	if state := rec.LimitState; state != nil && state.OverChanged {
+	if rec.Flags.Has(memory.OverChanged) {
 		rec.SetOverSince(now)
 	}
 	r, d := e.Decide(rec, now)

@@ -35,9 +35,7 @@ func CeilingStatus(ps *memory.PolicyState) []gc.CeilingStatus {
 func (l *Limits) Count(rec *memory.Record, now time.Time) {
 	rec.Flags.Set(memory.MustCount, false)
 	l.noteMatching(rec, now)
-	if rec.LimitState != nil {
-		rec.LimitState.RecountAt = memory.ZeroInstant
-	}
+	rec.ForgetRecount()
 	l.scratch = l.appendMemberships(l.scratch[:0], rec, now)
 	if sameMemberships(rec.Memberships(), l.scratch) {
 		return
@@ -170,7 +168,7 @@ func (l *Limits) appendEnforced(
 
 // inCeiling returns the membership of a record in a ceiling, which ranks objects by when they ended.
 func inCeiling(c *memory.Ceiling, rec *memory.Record, effective *policy.Effective, kept bool) memory.Membership {
-	out := memory.Membership{Ceiling: c, Member: capacity.MakeMember(rec, effective.EndedAt(), rec.UID())}
+	out := memory.Membership{Ceiling: c, Member: capacity.MakeMember(rec, effective.EndedAt())}
 	out.Member.KeptByAnnotation = kept
 	return out
 }
@@ -184,9 +182,7 @@ func HasCeiling(ns *memory.Namespace, resource string) bool {
 func updateCounting(rec *memory.Record, effective *policy.Effective, now time.Time) policy.Counting {
 	out := effective.Counting(&rec.NS.Bounds, now)
 	if until := out.Until; !until.IsZero() {
-		if state := rec.EnsureLimitState(); state.RecountAt == memory.ZeroInstant || until.Before(state.RecountAt.Time()) {
-			state.RecountAt = memory.InstantOf(until)
-		}
+		rec.RecountBy(until)
 	}
 	return out
 }
@@ -210,7 +206,7 @@ func (l *Limits) appendPool(
 		p = &memory.Pool{PoolKey: k, Pool: capacity.NewPool(l.poolLimit(rec.NS, c, rec.Resource), l.TouchOver)}
 		rec.NS.Pools[k] = p
 	}
-	return append(out, memory.Membership{Pool: p, Member: capacity.MakeMember(rec, match.RankedBy(&effective.Object), rec.UID())})
+	return append(out, memory.Membership{Pool: p, Member: capacity.MakeMember(rec, match.RankedBy(&effective.Object))})
 }
 
 // poolLimit returns how many objects of a resource a pool of the namespace keeps.

@@ -66,6 +66,8 @@ const (
 	Notified
 	// SetTooLate: the deadline of the object was over when this replica first saw it.
 	SetTooLate
+	// OverChanged: Over of a membership has changed since the record was last settled.
+	OverChanged
 )
 
 func (f flags) Has(flag flags) bool { return f&flag != 0 }
@@ -91,11 +93,11 @@ func (rec *Record) SetHeapIndex(i int) { rec.timerIndex = int32(i) }
 // LimitState says how pools and ceilings count an object.
 type LimitState struct {
 	Memberships []Membership
-	// RecountAt is when the object counts differently because time passes. overSince is when a pool or ceiling last put the object over its
-	// limit.
-	RecountAt, overSince Instant
-	OverChanged          bool // Over of a membership has changed since the record was last settled
+	times       *limitTimes // nil for most records
 }
+
+// limitTimes are when the object counts differently because time passes, and when a pool or ceiling last put the object over its limit.
+type limitTimes struct{ recountAt, overSince Instant }
 
 // Extra is the state that only a few records need: a Preview policy decides for them, or their objects are about to be deleted.
 type Extra struct {
@@ -150,9 +152,9 @@ func (p Preview) Resolution() policy.Resolution {
 // SetOverSince sets OverSince to now after Over of a membership has changed, unless the record is due: then it stays due since the
 // time that is already known. If Over has become false, OverSince does not matter.
 func (rec *Record) SetOverSince(now time.Time) {
-	rec.EnsureLimitState().OverChanged = false
+	rec.Flags.Set(OverChanged, false)
 	if !rec.Due {
-		rec.EnsureLimitState().overSince = InstantOf(now)
+		rec.limitTimes().overSince = InstantOf(now)
 	}
 }
 
@@ -309,25 +311,47 @@ func (rec *Record) InCeiling() bool {
 // EnsureLimitState returns the LimitState of the record, and creates it if there is none.
 func (rec *Record) EnsureLimitState() *LimitState {
 	if rec.LimitState == nil {
-		rec.LimitState = &LimitState{RecountAt: ZeroInstant, overSince: ZeroInstant}
+		rec.LimitState = &LimitState{}
 	}
 	return rec.LimitState
 }
 
+func (rec *Record) limitTimes() *limitTimes {
+	state := rec.EnsureLimitState()
+	if state.times == nil {
+		state.times = &limitTimes{ZeroInstant, ZeroInstant}
+	}
+	return state.times
+}
+
 // OverSince returns when a pool or ceiling last put the object over its limit; zero if never.
 func (rec *Record) OverSince() time.Time {
-	if rec.LimitState == nil {
+	if rec.LimitState == nil || rec.LimitState.times == nil {
 		return time.Time{}
 	}
-	return rec.LimitState.overSince.Time()
+	return rec.LimitState.times.overSince.Time()
 }
 
 // RecountAt returns when the object counts differently because time passes; zero if never.
 func (rec *Record) RecountAt() time.Time {
-	if rec.LimitState == nil {
+	if rec.LimitState == nil || rec.LimitState.times == nil {
 		return time.Time{}
 	}
-	return rec.LimitState.RecountAt.Time()
+	return rec.LimitState.times.recountAt.Time()
+}
+
+// RecountBy sets RecountAt, unless it is earlier already.
+func (rec *Record) RecountBy(t time.Time) {
+	if times := rec.limitTimes(); times.recountAt == ZeroInstant || t.Before(times.recountAt.Time()) {
+		times.recountAt = InstantOf(t)
+	}
+}
+
+// ForgetRecount sets RecountAt to zero.
+func (rec *Record) ForgetRecount() {
+	if rec.LimitState != nil && rec.LimitState.times != nil {
+		rec.LimitState.times.recountAt = ZeroInstant
+	}
 }
 
 // SetDecision stores who decides for the object, and what.

@@ -83,7 +83,7 @@ func (m *Memory) Touch(rec *Record) {
 // TouchOver says that Over of a member has changed, so that its object must be settled.
 func (m *Memory) TouchOver(member *capacity.Member[*Record]) {
 	rec := member.Value
-	rec.EnsureLimitState().OverChanged = true
+	rec.Flags.Set(OverChanged, true)
 	if int(rec.Position) >= rec.NS.Undecided {
 		m.Touched.add(rec)
 	}

@@ -16,12 +16,17 @@ import (
 // Unlimited is the limit of a pool without a limit.
 const Unlimited = math.MaxInt
 
+// Ranked is what members are of.
+type Ranked interface {
+	// UID ranks what ended at the same time.
+	UID() types.UID
+}
+
 // Member is one object. It is in at most one pool or ceiling at a time.
-type Member[T any] struct {
+type Member[T Ranked] struct {
 	Value T
 
 	since int64 // in microseconds since 1970
-	uid   types.UID
 	pool  *Pool[T] // nil if it is in none
 	index int32    // in the queue kept or excess of the pool
 	over  bool
@@ -30,8 +35,8 @@ type Member[T any] struct {
 }
 
 // MakeMember returns a member that ranks by since to the microsecond, then by UID. A member must not be copied while it is in a pool.
-func MakeMember[T any](value T, since time.Time, uid types.UID) Member[T] {
-	return Member[T]{Value: value, since: since.UnixMicro(), uid: uid}
+func MakeMember[T Ranked](value T, since time.Time) Member[T] {
+	return Member[T]{Value: value, since: since.UnixMicro()}
 }
 
 // RanksAs reports whether another member of the same value would rank in the same way.
@@ -78,7 +83,7 @@ func (m *Member[T]) before(other *Member[T]) bool {
 	if m.since != other.since {
 		return m.since > other.since
 	}
-	return m.uid < other.uid
+	return m.Value.UID() < other.Value.UID()
 }
 
 func (m *Member[T]) setIndex(i int) { m.index = int32(i) }
@@ -88,7 +93,7 @@ func (m *Member[T]) setIndex(i int) { m.index = int32(i) }
 //
 // Invariants: no member of kept is over, and all members of excess are. Each member of kept ranks before each member of excess. Unless
 // excess is empty, kept is as large as the limit allows.
-type Pool[T any] struct {
+type Pool[T Ranked] struct {
 	limit        int
 	overChanged  func(*Member[T])
 	group        *group[T]         // nil unless the pool is part of a ceiling
@@ -97,7 +102,7 @@ type Pool[T any] struct {
 
 // NewPool returns an empty pool. It calls overChanged for each member whose Over has changed, and for an inserted member that is over,
 // but not for a removed one. overChanged must not change the pool.
-func NewPool[T any](limit int, overChanged func(*Member[T])) *Pool[T] {
+func NewPool[T Ranked](limit int, overChanged func(*Member[T])) *Pool[T] {
 	return &Pool[T]{limit: max(limit, 0), overChanged: overChanged, kept: queue[*Member[T]]{reversed: true}}
 }
 

@@ -26,6 +26,9 @@ type object struct {
 	kept   bool
 }
 
+// UID implements capacity.Ranked.
+func (o object) UID() types.UID { return o.uid }
+
 type member = capacity.Member[object]
 
 // recorder has the members of a pool or ceiling, and the reports of overChanged.
@@ -43,7 +46,7 @@ func (r *recorder) overChanged(m *member) {
 }
 
 func (r *recorder) make(o object) *member {
-	m := newMember(o, testbuilders.Now.Add(time.Duration(o.second)*time.Second), o.uid)
+	m := newMember(o, testbuilders.Now.Add(time.Duration(o.second)*time.Second))
 	m.KeptByAnnotation = o.kept
 	r.members = append(r.members, m)
 	return m
