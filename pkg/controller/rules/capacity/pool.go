@@ -26,7 +26,7 @@ type Ranked interface {
 type Member[T Ranked] struct {
 	Value T
 
-	since int64 // in microseconds since 1970
+	since int64    // in microseconds since 1970
 	pool  *Pool[T] // nil if it is in none
 	index int32    // in the queue kept or excess of the pool
 	over  bool
