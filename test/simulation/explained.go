@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	gcv1alpha1 "github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 )
@@ -18,7 +19,12 @@ import (
 const asked = 3
 
 // explained is what a replica says of an object.
-type explained struct{ state, reason, policy, mode string }
+type explained struct {
+	state, reason, policy, mode string
+	// by is as in an oracle.Answer, and at in seconds since 1970, 0 if there is none.
+	by string
+	at int64
+}
 
 // explain asks both replicas what they would do to each object, and why. Both must say the same, and what the model says. Since a time,
 // nothing has gone wrong, and no policy has changed.
@@ -90,12 +96,20 @@ func (e explained) as(a oracle.Answer) bool {
 	switch {
 	case !a.IsCandidate():
 		return e.state == "" && a.Action != ""
+	case !e.decidedAs(a):
+		return false
 	case e.reason == "Held", e.reason == "Throttled":
 		return e.state == "Held" && due
 	case e.reason == "Notified", e.state == "Notified":
 		return a.Reason == "Notified" || a.Action == "Wait"
 	}
 	return e.state == states[a.Action] && e.reason == a.Reason
+}
+
+// decidedAs reports whether the same policy decides, for the same time. In what is said, a second is a whole one.
+func (e explained) decidedAs(a oracle.Answer) bool {
+	after := e.at - a.At.Unix()
+	return e.by == a.By && (e.at == 0 || a.At.IsZero() || after == 0 || after == 1)
 }
 
 // tells reports whether the one replica would give notice of what the other one has given notice of: a replica that was behind has seen
@@ -112,6 +126,17 @@ func explainedBy(candidates []gcv1alpha1.CleanupCandidate) map[types.UID]explain
 		e := explained{state: string(c.Status.State), reason: c.Status.Reason}
 		if by := c.Status.DecidedBy; by != nil {
 			e.policy, e.mode = fmt.Sprintf("%s %s %s", by.Kind, by.Name, by.Rule), string(by.Mode)
+			switch e.by = by.Name + " " + by.Rule; {
+			case by.Kind == gc.KindCleanupPolicy:
+				e.by = c.Namespace + "/" + e.by
+			case by.Rule == "":
+				e.by = "ceiling=" + by.Name
+			}
+		}
+		// A replica may know later than the other one that a rule matches, or that something is unused or over a limit.
+		known := c.Status.After == gcv1alpha1.AfterFinished || c.Status.After == gcv1alpha1.AfterCreated
+		if c.Status.DueTime != nil && known && len(c.Status.Limits) == 0 {
+			e.at = c.Status.DueTime.Unix()
 		}
 		out[types.UID(c.Name)] = e
 	}

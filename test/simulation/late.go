@@ -25,6 +25,9 @@ func (s *simulation) lookForLate() {
 	if out := s.judge.late(calm); len(out) > 0 {
 		s.judge.fault("late: %s", strings.Join(out, "; "))
 	}
+	if now.Sub(s.judge.ruled) >= 2*late {
+		s.explain(later(calm, s.judge.ruled))
+	}
 }
 
 // calmSince is since when nothing has gone wrong.
