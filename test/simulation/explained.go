@@ -112,9 +112,12 @@ func (e explained) decidedAs(a oracle.Answer) bool {
 	return e.by == a.By && (e.at == 0 || a.At.IsZero() || after == 0 || after == 1)
 }
 
-// tells reports whether the one replica would give notice of what the other one has given notice of: a replica that was behind has seen
-// that none was needed. If it leads one day, it gives notice once more.
+// tells reports whether the one replica knows of a notice, or would give one, of which the other one has forgotten, or seen that none was
+// needed: it was behind. If it leads one day, it gives notice once more.
 func (e explained) tells(other explained) bool {
+	if e.state == "Notified" && other.state == "Waiting" {
+		return e.reason == other.reason
+	}
 	return e.reason == "NoticePending" && (other.state == "Due" || other.reason == "Held" || slices.Contains(waits, other.reason))
 }
 

@@ -12,7 +12,7 @@ import (
 // fault has something go wrong.
 func (s *simulation) fault() {
 	during := time.Duration(1+s.random.IntN(120)) * time.Second
-	what := draw(s, "lag", "freeze", "undiscovered", "wrong", "down", "kill", "cut", "replay", "compact", "skew", "restore")
+	what := draw(s, "lag", "freeze", "undiscovered", "unanswered", "wrong", "down", "kill", "cut", "replay", "compact", "skew", "restore")
 	if !s.often("fault", 15) || !s.often(what, 60) { // While something is wrong, the judge can demand less.
 		return
 	}
@@ -51,6 +51,10 @@ func (s *simulation) disturb(i int, what string, during time.Duration) {
 		s.note("fault: discovery fails for %s for %v", r.host, during)
 		l.undiscovered = until
 		s.late(r.host, during, during)
+	case "unanswered":
+		s.note("fault: half of the answers to DELETEs and PATCHes of %s are lost for %v", r.host, during)
+		l.unanswered = until
+		s.late(r.host, during, slowMost)
 	case "down":
 		s.note("fault: %s reaches nobody for %v", r.host, during)
 		l.down = until
@@ -125,6 +129,6 @@ func (s *simulation) heal() {
 	s.skew = 0
 	for _, r := range s.replicas {
 		l := s.link(r.host)
-		l.down, l.undiscovered, l.wrong, l.lags = time.Time{}, time.Time{}, 0, map[string]lag{}
+		l.down, l.undiscovered, l.unanswered, l.wrong, l.lags = time.Time{}, time.Time{}, time.Time{}, 0, map[string]lag{}
 	}
 }

@@ -79,8 +79,9 @@ type judge struct {
 	worlds  int // how many were built
 	// edited is set if somebody has changed a policy since changed has looked.
 	edited bool
-	// ruled is when a policy, namespace or quota has changed last.
-	ruled time.Time
+	// ruled is when a policy, namespace or quota has changed last, and around when each namespace or its quota has.
+	ruled  time.Time
+	around map[string]time.Time
 	// wentBack is when the store went back last.
 	wentBack time.Time
 }
@@ -88,7 +89,7 @@ type judge struct {
 func newJudge() *judge {
 	return &judge{
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{},
-		holds:   map[oracle.PolicyInNamespace]*hold{},
+		holds: map[oracle.PolicyInNamespace]*hold{}, around: map[string]time.Time{},
 		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
 		returns:  returns{of: map[objectName]*returned{}, made: map[objectName][]byte{}, deleted: map[types.UID]bool{}},
 		approved: sets.Set[types.UID]{}, records: records{}, gone: records{}, deletes: map[string]int{},
@@ -108,7 +109,13 @@ func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
 	isPolicy := r.GroupResource() == policies || r.GroupResource() == clusterPolicies
 	edits := isPolicy && (e.Type == watch.Deleted || j.meant(e.Before) != j.meant(e.Object)) // Otherwise only the status has changed.
 	j.edited = j.edited || edits
-	if edits || r.GroupResource() == namespaces || r.GroupResource() == quotas {
+	switch meta := e.Object.Meta; r.GroupResource() {
+	case namespaces:
+		j.ruled, j.around[meta.Name] = e.Time, e.Time
+	case quotas:
+		j.ruled, j.around[meta.Namespace] = e.Time, e.Time
+	}
+	if edits {
 		j.ruled = e.Time
 	}
 	if edits || !isPolicy {
@@ -353,9 +360,12 @@ func policyOf(w *oracle.World, key oracle.PolicyInNamespace) metav1.Object {
 }
 
 // heldBack judges whether an object that is due may go without approval. A replica that knew less than all when the policy changed may have
-// counted fewer objects.
+// counted fewer objects. A hold ends if a change of the namespace has its objects kept.
 func (j *judge) heldBack(what, from string, fact *lifecycle.Fact, answer oracle.Answer) {
 	for key, h := range j.holds {
+		if !j.around[key.Namespace].Before(h.since) {
+			continue
+		}
 		if h.uids.Has(fact.UID) && key.Namespace == fact.Namespace && strings.HasPrefix(answer.By, key.Policy.String()+" ") && j.lag(from) == 0 {
 			j.fault("%s: a change of %v at %s made %d objects due at once, which wait for approval",
 				what, key.Policy, h.since.Format(time.TimeOnly), len(h.uids))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 )
@@ -18,15 +19,48 @@ const looks, late = time.Minute, 30 * time.Second
 // lookForLate judges whether what became due while nothing was wrong has gone.
 func (s *simulation) lookForLate() {
 	now, calm := time.Now(), s.calmSince()
-	if now.Before(s.look) || now.Sub(calm) < quiet {
+	if now.Before(s.look) {
 		return
 	}
 	s.look = now.Add(looks)
+	s.lookForHolds(now.Sub(calm) >= quiet)
+	if now.Sub(calm) < quiet {
+		return
+	}
 	if out := s.judge.late(calm); len(out) > 0 {
 		s.judge.fault("late: %s", strings.Join(out, "; "))
 	}
 	if now.Sub(s.judge.ruled) >= 2*late {
 		s.explain(later(calm, s.judge.ruled))
+	}
+}
+
+// lookForHolds judges whether something waits for approval that did not when nothing had gone wrong for a while, although no policy,
+// namespace or quota has changed since. Replicas may have been killed since, and clocks may have been wrong.
+func (s *simulation) lookForHolds(calm bool) {
+	j := s.judge
+	w := j.present()
+	holds := listedHolds(w)
+	if j.ruled.After(s.heldAt) || j.wentBack.After(s.heldAt) {
+		s.held = nil
+	}
+	if s.held != nil {
+		s.newlyHeld(w, s.held, holds)
+	}
+	if now := time.Now(); calm && now.Sub(j.ruled) >= 2*late {
+		s.held, s.heldAt = holds, now
+	}
+}
+
+// newlyHeld judges holds that were not there before.
+func (s *simulation) newlyHeld(w *oracle.World, before, after map[string]gc.PolicyHold) {
+	forgotten := s.judge.returns.namespaces(w.Objects)
+	for id, h := range after {
+		// Nobody knows any more since when objects match that were created while the clocks were in doubt, and what has come back too often.
+		if _, ok := before[id]; !ok && !strings.Contains(h.Why, "began to match") && !forgotten.Has(h.Namespace) {
+			s.judge.fault("nobody has changed anything, but %d objects in %q of %s wait for approval now because %s",
+				h.Objects, h.Namespace, h.Policy, h.Why)
+		}
 	}
 }
 

@@ -54,6 +54,8 @@ type link struct {
 	// wrong is the share of requests with a fault, of a hundred, until a time.
 	wrong      int
 	wrongUntil time.Time
+	// unanswered is until when half of the answers to DELETE and PATCH are lost.
+	unanswered time.Time
 	// lags are until when events of resources are delayed, by the resource.
 	lags map[string]lag
 }
@@ -280,6 +282,8 @@ func (n *network) drawWrong(x *exchange, now time.Time) int {
 	switch l := x.link; {
 	case now.Before(l.undiscovered) && apiserver.IsDiscovery(x.URL.Path):
 		return unavailable
+	case now.Before(l.unanswered) && (x.Method == http.MethodDelete || x.Method == http.MethodPatch) && n.random.IntN(2) == 0:
+		return lostAnswer
 	case now.Before(l.wrongUntil) && n.random.IntN(100) < l.wrong:
 		return n.random.IntN(kindsOfWrong)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -204,10 +205,16 @@ func (s *simulation) write() {
 	s.request(user, http.MethodPatch, path+"/"+name, content{"spec": spec})
 }
 
-// approveAny approves what waits of one policy, and approveAll of all policies.
+// approveAny approves what waits of one policy, and approveAll of all policies. Soon afterwards a replica may be killed: another one must
+// know.
 func (s *simulation) approveAny() {
 	if o := s.any(draw(s, policies, clusterPolicies), ""); o != nil {
 		s.approve(o)
+		if s.often("kill after an approval", 10) {
+			s.run(time.Now().Add(time.Duration(s.random.IntN(2000)) * time.Millisecond))
+			i := s.random.IntN(len(s.replicas))
+			s.disturb(i, "kill", 0)
+		}
 	}
 }
 

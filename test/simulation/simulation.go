@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/pki"
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
@@ -78,6 +79,9 @@ type simulation struct {
 	skewUntil time.Time
 	// disturbed is when watches were disturbed, or a CustomResourceDefinition came or went, and look when the judge looks for what is late.
 	disturbed, look time.Time
+	// held is what waited for approval when the judge looked at heldAt; nil if policies have changed since.
+	held   map[string]gc.PolicyHold
+	heldAt time.Time
 	// times are how many times as often as usual things happen, by what often draws.
 	times map[string]int
 	// names are the names of the namespaces of users.
@@ -259,14 +263,7 @@ func (s *simulation) restartInDoubt() {
 	s.heal()
 	s.pass(quiet, nothing)
 	after := s.judge.present()
-	forgotten := s.judge.returns.namespaces(after.Objects)
-	for id, h := range listedHolds(after) {
-		// Nobody knows any more since when objects match that were created while the clocks were in doubt, and what has come back too often.
-		if _, ok := before[id]; !ok && !strings.Contains(h.Why, "began to match") && !forgotten.Has(h.Namespace) {
-			s.judge.fault("nobody has changed anything, and after a restart %d objects in %q of %s wait for approval because %s",
-				h.Objects, h.Namespace, h.Policy, h.Why)
-		}
-	}
+	s.newlyHeld(after, before, listedHolds(after))
 }
 
 // act does something that users do, or has something go wrong.
