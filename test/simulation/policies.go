@@ -153,9 +153,9 @@ func (s *simulation) guardrails() content {
 		out["maxTTL"], out["allowNever"] = "30m", false
 	}
 	if s.often("holdAbove", 25) {
-		above := content{"objects": 2 + s.random.IntN(10)}
+		above := content{"objects": draw(s, 2, 5, 10, 100)} // With the last one, only the share counts.
 		if s.percent(50) {
-			above["percent"] = 5 + s.random.IntN(90)
+			above["percent"] = draw(s, 5, 10, 20, 40, 80)
 		}
 		out["holdAbove"] = above
 	}
