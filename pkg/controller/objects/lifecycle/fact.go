@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -133,7 +134,7 @@ type FirstSeen struct {
 	Version, After uint64
 }
 
-// MetadataFields returns the paths of the metadata that facts need. Other annotations can be large. Of managedFields,
+// MetadataFields returns the paths of the metadata that facts need, of Jobs and Pods too. Other annotations can be large. Of managedFields,
 // which are large too, only the managers are needed, and only if NeedsManagers.
 func MetadataFields() [][]string {
 	var out [][]string
@@ -142,7 +143,10 @@ func MetadataFields() [][]string {
 	} {
 		out = append(out, []string{"metadata", field})
 	}
-	keys := []string{gc.AnnotationTTL, gc.AnnotationKeepUntil, gc.AnnotationActiveDeadline, corev1.MirrorPodAnnotationKey}
+	keys := []string{
+		gc.AnnotationTTL, gc.AnnotationKeepUntil, gc.AnnotationActiveDeadline,
+		corev1.MirrorPodAnnotationKey, batchv1.CronJobScheduledTimestampAnnotation,
+	}
 	for _, key := range append(keys, annotationsOfMarks...) {
 		out = append(out, []string{"metadata", "annotations", key})
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -157,10 +158,16 @@ func TestUnread(t *testing.T) {
 
 // TestStrippedFacts: a stripped object becomes the same fact.
 func TestStrippedFacts(t *testing.T) {
+	scheduled := testbuilders.Job("f").Obj()
+	scheduled.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "f", Controller: ptr.To(true)}}
+	scheduled.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: "2026-03-01T11:00:00Z"}
+	mirrored := testbuilders.Pod("g").Obj()
+	mirrored.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "a"}
 	for _, object := range []runtime.Object{
 		testbuilders.Job("a").Label("app", "train").Complete(testbuilders.Now).Obj(),
 		testbuilders.Job("e").PodFailure(batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionFailJob).Obj(),
 		testbuilders.Pod("b").Label("app", "train").Obj(),
+		mirrored, scheduled,
 		testbuilders.Job("c").Label(fluxMark, "a").Label(fluxMark+"space", "b").Managers("kube-controller-manager", "kustomize-controller").Obj(),
 		testbuilders.Job("d").Label(fluxMark, "a").Label(fluxMark+"space", "b").Managers("kube-controller-manager", "controller").Obj(),
 	} {
