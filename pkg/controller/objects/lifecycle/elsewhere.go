@@ -86,12 +86,12 @@ var annotationsOfMarks = []string{
 }
 
 // traced are what the keys of marks that need a trace begin with: before the slash, and from it on.
-var traced = func() (out [][2]string) {
+var traced = func() (out [][2][]byte) {
 	for _, key := range []string{
 		argoHook, fluxKustomize, fluxHelm, helmRelease, kappApp, configSyncManaged, owningInventory, oldOwningInventory, applySet,
 	} {
 		slash := strings.IndexByte(key, '/')
-		out = append(out, [2]string{key[:slash], key[slash:]})
+		out = append(out, [2][]byte{[]byte(key[:slash]), []byte(key[slash:])})
 	}
 	return out
 }()
@@ -106,19 +106,11 @@ func NeedsManagers(encoded []byte) bool {
 		}
 		from += slash
 		for _, key := range traced {
-			if hasSuffix(encoded[:from], key[0]) && hasPrefix(encoded[from:], key[1]) {
+			if bytes.HasSuffix(encoded[:from], key[0]) && bytes.HasPrefix(encoded[from:], key[1]) {
 				return true
 			}
 		}
 	}
-}
-
-func hasPrefix(data []byte, prefix string) bool {
-	return len(data) >= len(prefix) && string(data[:len(prefix)]) == prefix
-}
-
-func hasSuffix(data []byte, suffix string) bool {
-	return len(data) >= len(suffix) && string(data[len(data)-len(suffix):]) == suffix
 }
 
 // AppliedBy returns which control plane placed an object here and would create it again; empty if none would. If the object has a

@@ -21,10 +21,7 @@ type eventDecoder struct {
 
 // withEvents returns a serializer whose watches have an eventDecoder.
 func withEvents(info runtime.SerializerInfo) runtime.SerializerInfo {
-	decode := map[string]func([]byte, *metav1.WatchEvent) error{
-		runtime.ContentTypeProtobuf: eventFromProtobuf, runtime.ContentTypeJSON: eventFromJSON,
-	}[info.MediaType]
-	if decode != nil && info.StreamSerializer != nil {
+	if decode := eventFrom[info.MediaType]; decode != nil && info.StreamSerializer != nil {
 		stream := *info.StreamSerializer
 		stream.Serializer = eventDecoder{stream.Serializer, decode}
 		info.StreamSerializer = &stream
@@ -46,6 +43,10 @@ func (d eventDecoder) Decode(
 }
 
 var watchEventKind = metav1.SchemeGroupVersion.WithKind("WatchEvent")
+
+var eventFrom = map[string]func([]byte, *metav1.WatchEvent) error{
+	runtime.ContentTypeProtobuf: eventFromProtobuf, runtime.ContentTypeJSON: eventFromJSON,
+}
 
 // Fields of metav1.WatchEvent, and of runtime.RawExtension.
 const (

@@ -139,8 +139,8 @@ func messageOf(t reflect.Type, fields [][]string) message {
 	return out
 }
 
-// fieldsOf returns which fields of one field are read. With an empty path all are. If it has no name, JSON
-// inlines its fields into the message.
+// fieldsOf returns which fields of one field are read. With an empty path all are. If it has no name, JSON inlines its fields into the
+// message.
 func fieldsOf(f reflect.StructField, fields [][]string) (below [][]string) {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "" {
@@ -213,25 +213,27 @@ var marshaler = reflect.TypeFor[stdjson.Marshaler]() // What implements it has o
 
 // value decodes a message; see messageField.
 func (m message) value(v encodedValue, before any) (any, error) {
-	into, ok := before.(map[string]any)
-	if !ok {
-		into = map[string]any{}
-	}
+	into := begun(before)
 	return into, m.decode(v.data, into)
+}
+
+// begun returns the message or map that goes on, or a new one.
+func begun(before any) map[string]any {
+	if into, ok := before.(map[string]any); ok {
+		return into
+	}
+	return map[string]any{}
 }
 
 // entry decodes an entry of a map of strings; see messageField.
 func entry(v encodedValue, before any) (any, error) {
-	into, ok := before.(map[string]any)
-	if !ok {
-		into = map[string]any{}
-	}
+	into := begun(before)
 	var key, value string
 	err := eachField(v.data, func(number int, v encodedValue) error {
 		switch number {
-		case 1:
+		case entryKey:
 			key = string(v.data)
-		case 2:
+		case entryValue:
 			value = string(v.data)
 		}
 		return nil

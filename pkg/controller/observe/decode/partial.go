@@ -31,14 +31,18 @@ const elements = "[]"
 // the object. The fields of several expressions may be given one after the other.
 func NewPartial(fields ...[][]string) *Partial {
 	p := &Partial{fields: fieldSet{}, withManagers: fieldSet{}}
-	others := [][]string{{"apiVersion"}, {"kind"}, {"metadata", "annotations", metav1.InitialEventsAnnotationKey}}
-	for _, paths := range append(fields, lifecycle.MetadataFields(), others) {
+	for _, paths := range append(fields, metadataFields(), [][]string{{"apiVersion"}, {"kind"}}) {
 		for _, path := range paths {
 			p.fields, p.withManagers = p.fields.add(path), p.withManagers.add(path)
 		}
 	}
 	p.withManagers = p.withManagers.add([]string{"metadata", "managedFields", elements, "manager"})
 	return p
+}
+
+// metadataFields are the paths of the metadata that facts and reflectors need.
+func metadataFields() [][]string {
+	return append(lifecycle.MetadataFields(), []string{"metadata", "annotations", metav1.InitialEventsAnnotationKey})
 }
 
 // add adds a path to the fields. An empty path is the whole object.

@@ -28,7 +28,7 @@ type Reading struct {
 	content    content
 	// unread has what is not decoded of objects and lists in protobuf, by their kind, unless match conditions may read it.
 	unread map[string]*stripping
-	// fields are all that is decoded of objects in protobuf; nil if all else but what is unread is.
+	// fields are decoded of objects in protobuf, and nothing else. If it is nil, everything is decoded that is not unread.
 	fields message
 	// pace is nil if match conditions are always evaluated.
 	pace *Pace

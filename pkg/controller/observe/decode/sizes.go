@@ -26,17 +26,14 @@ func ItemSizes(data []byte) []int {
 		return nil
 	}
 	var out []int
-	for len(list) > 0 {
-		number, kind, n := protowire.ConsumeField(list)
-		if n < 0 {
-			return nil
+	err = eachField(list, func(number int, v encodedValue) error {
+		if number == listItems && v.wire == protowire.BytesType {
+			out = append(out, len(v.data))
 		}
-		if number == listItems && kind == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(list)
-			value, _ := protowire.ConsumeBytes(list[tag:n])
-			out = append(out, len(value))
-		}
-		list = list[n:]
+		return nil
+	})
+	if err != nil {
+		return nil
 	}
 	return out
 }

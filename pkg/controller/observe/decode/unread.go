@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -282,12 +281,12 @@ func isKnown(annotation []byte) bool {
 	return err != nil || knownAnnotations[string(key)]
 }
 
-// entryKey is the field of an entry of a map that has its key.
-const entryKey = 1
+// Fields of an entry of a map.
+const entryKey, entryValue = 1, 2
 
 var knownAnnotations = func() map[string]bool {
-	out := map[string]bool{metav1.InitialEventsAnnotationKey: true}
-	for _, path := range lifecycle.MetadataFields() {
+	out := map[string]bool{}
+	for _, path := range metadataFields() {
 		if path[1] == "annotations" {
 			out[path[2]] = true
 		}
