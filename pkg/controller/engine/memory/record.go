@@ -154,7 +154,7 @@ func (p Preview) Resolution() policy.Resolution {
 func (rec *Record) SetOverSince(now time.Time) {
 	rec.Flags.Set(OverChanged, false)
 	if !rec.Due {
-		rec.limitTimes().overSince = InstantOf(now)
+		rec.ensureLimitTimes().overSince = InstantOf(now)
 	}
 }
 
@@ -316,7 +316,7 @@ func (rec *Record) EnsureLimitState() *LimitState {
 	return rec.LimitState
 }
 
-func (rec *Record) limitTimes() *limitTimes {
+func (rec *Record) ensureLimitTimes() *limitTimes {
 	state := rec.EnsureLimitState()
 	if state.times == nil {
 		state.times = &limitTimes{ZeroInstant, ZeroInstant}
@@ -324,33 +324,30 @@ func (rec *Record) limitTimes() *limitTimes {
 	return state.times
 }
 
-// OverSince returns when a pool or ceiling last put the object over its limit; zero if never.
-func (rec *Record) OverSince() time.Time {
+func (rec *Record) limitTimes() limitTimes {
 	if rec.LimitState == nil || rec.LimitState.times == nil {
-		return time.Time{}
+		return limitTimes{ZeroInstant, ZeroInstant}
 	}
-	return rec.LimitState.times.overSince.Time()
+	return *rec.LimitState.times
 }
 
+// OverSince returns when a pool or ceiling last put the object over its limit; zero if never.
+func (rec *Record) OverSince() time.Time { return rec.limitTimes().overSince.Time() }
+
 // RecountAt returns when the object counts differently because time passes; zero if never.
-func (rec *Record) RecountAt() time.Time {
-	if rec.LimitState == nil || rec.LimitState.times == nil {
-		return time.Time{}
-	}
-	return rec.LimitState.times.recountAt.Time()
-}
+func (rec *Record) RecountAt() time.Time { return rec.limitTimes().recountAt.Time() }
 
 // RecountBy sets RecountAt, unless it is earlier already.
 func (rec *Record) RecountBy(t time.Time) {
-	if times := rec.limitTimes(); times.recountAt == ZeroInstant || t.Before(times.recountAt.Time()) {
+	if times := rec.ensureLimitTimes(); times.recountAt == ZeroInstant || t.Before(times.recountAt.Time()) {
 		times.recountAt = InstantOf(t)
 	}
 }
 
 // ForgetRecount sets RecountAt to zero.
 func (rec *Record) ForgetRecount() {
-	if rec.LimitState != nil && rec.LimitState.times != nil {
-		rec.LimitState.times.recountAt = ZeroInstant
+	if rec.limitTimes().recountAt != ZeroInstant {
+		rec.ensureLimitTimes().recountAt = ZeroInstant
 	}
 }
 
