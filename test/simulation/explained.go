@@ -20,7 +20,7 @@ const asked = 3
 
 // explained is what a replica says of an object.
 type explained struct {
-	state, reason, policy, mode string
+	state, reason, mode string
 	// by is as in an oracle.Answer, and at in seconds since 1970, 0 if there is none.
 	by string
 	at int64
@@ -128,7 +128,7 @@ func explainedBy(candidates []gcv1alpha1.CleanupCandidate) map[types.UID]explain
 		c := &candidates[i]
 		e := explained{state: string(c.Status.State), reason: c.Status.Reason}
 		if by := c.Status.DecidedBy; by != nil {
-			e.policy, e.mode = fmt.Sprintf("%s %s %s", by.Kind, by.Name, by.Rule), string(by.Mode)
+			e.mode = string(by.Mode)
 			switch e.by = by.Name + " " + by.Rule; {
 			case by.Kind == gc.KindCleanupPolicy:
 				e.by = c.Namespace + "/" + e.by

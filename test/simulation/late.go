@@ -16,39 +16,41 @@ import (
 // looks is how often the judge looks for what is late, and late after how long something is.
 const looks, late = time.Minute, 30 * time.Second
 
-// lookForLate judges whether what became due while nothing was wrong has gone.
+// lookForLate judges from time to time whether what became due while nothing was wrong has gone, and what replicas say.
 func (s *simulation) lookForLate() {
 	now, calm := time.Now(), s.calmSince()
 	if now.Before(s.look) {
 		return
 	}
 	s.look = now.Add(looks)
-	s.lookForHolds(now.Sub(calm) >= quiet)
-	if now.Sub(calm) < quiet {
+	steady := now.Sub(calm) >= quiet && now.Sub(s.judge.ruled) >= 2*late
+	s.lookForHolds(steady)
+	if !steady {
 		return
 	}
 	if out := s.judge.late(calm); len(out) > 0 {
 		s.judge.fault("late: %s", strings.Join(out, "; "))
 	}
-	if now.Sub(s.judge.ruled) >= 2*late {
-		s.explain(later(calm, s.judge.ruled))
-	}
+	s.explain(later(calm, s.judge.ruled))
 }
 
 // lookForHolds judges whether something waits for approval that did not when nothing had gone wrong for a while, although no policy,
 // namespace or quota has changed since. Replicas may have been killed since, and clocks may have been wrong.
-func (s *simulation) lookForHolds(calm bool) {
+func (s *simulation) lookForHolds(steady bool) {
 	j := s.judge
-	w := j.present()
-	holds := listedHolds(w)
 	if j.ruled.After(s.heldAt) || j.wentBack.After(s.heldAt) {
 		s.held = nil
 	}
+	if s.held == nil && !steady {
+		return
+	}
+	w := j.present()
+	holds := listedHolds(w)
 	if s.held != nil {
 		s.newlyHeld(w, s.held, holds)
 	}
-	if now := time.Now(); calm && now.Sub(j.ruled) >= 2*late {
-		s.held, s.heldAt = holds, now
+	if steady {
+		s.held, s.heldAt = holds, time.Now()
 	}
 }
 
@@ -73,13 +75,10 @@ func (s *simulation) calmSince() time.Time {
 	return calm
 }
 
-// late returns what became due since a time, and has been due for so long that it must have gone. What a policy, namespace or quota has
-// changed lately may wait, and so may everything in a namespace in which something waits for approval, or may have come back too often.
+// late returns what became due since a time, and has been due for so long that it must have gone, if no policy, namespace or quota has
+// changed lately. Everything may wait in a namespace in which something waits for approval, or may have come back too often.
 func (j *judge) late(calm time.Time) (out []string) {
 	now := time.Now()
-	if now.Sub(j.ruled) < 2*late {
-		return nil
-	}
 	w := j.settled(now, calm)
 	before, answers, others := j.settled(now.Add(-late), calm).Answers(), w.Answers(), j.returns.mayLoop(w).Answers()
 	waits := j.returns.namespaces(w.Objects)

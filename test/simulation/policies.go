@@ -211,9 +211,8 @@ func (s *simulation) approveAny() {
 	if o := s.any(draw(s, policies, clusterPolicies), ""); o != nil {
 		s.approve(o)
 		if s.often("kill after an approval", 10) {
-			s.run(time.Now().Add(time.Duration(s.random.IntN(2000)) * time.Millisecond))
-			i := s.random.IntN(len(s.replicas))
-			s.disturb(i, "kill", 0)
+			s.run(time.Now().Add(s.upTo(2 * time.Second)))
+			s.disturb(s.random.IntN(len(s.replicas)), "kill", 0)
 		}
 	}
 }
