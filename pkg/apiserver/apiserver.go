@@ -90,7 +90,7 @@ func (c *Config) Complete() CompletedConfig {
 	build := c.GenericConfig.BuildHandlerChainFunc
 	c.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
 		// Errors are made readable after authentication and authorization.
-		return withClosing(build(withReadableErrors(handler), config), config.ShutdownInitiatedNotify())
+		return withClosing(build(withReadableErrors(handler), config), config.ShutdownInitiatedNotify(), longRunning(config))
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, approved: c.Approved, forecastLifecycle: c.ForecastLifecycle,

@@ -8,20 +8,26 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"testing"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// TestClosing: requests share a connection until the shutdown begins. From then on, each is answered, and the next one uses another.
+// TestClosing: requests share a connection until the shutdown begins, and after a watch another one is used. From the shutdown on, each request
+// is answered, and the next one uses another connection.
 func TestClosing(t *testing.T) {
 	shutdown := make(chan struct{})
+	generic := genericapiserver.NewConfig(Codecs)
+	generic.RequestInfoResolver = genericapiserver.NewRequestInfoResolver(generic)
 	server := httptest.NewServer(withClosing(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
-	}), shutdown))
+	}), shutdown, longRunning(generic)))
 	defer server.Close()
-	reused := func() bool {
+	const policies = "/apis/gc.winnow.dev/v1alpha1/cleanuppolicies"
+	reused := func(query string) bool {
 		t.Helper()
 		var got httptrace.GotConnInfo
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { got = info }})
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+policies+query, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,13 +43,17 @@ func TestClosing(t *testing.T) {
 		}
 		return got.Reused
 	}
-	reused() // the first connection
-	if !reused() {
+	reused("") // the first connection
+	if !reused("") {
 		t.Error("another connection before the shutdown")
 	}
+	reused("?watch=1") // the last answer of the first connection
+	if reused("") {
+		t.Error("the connection of a watch")
+	}
 	close(shutdown)
-	reused() // the last answer of the first connection
-	if reused() {
+	reused("") // the last answer of the second connection
+	if reused("") {
 		t.Error("the same connection after the shutdown began")
 	}
 }
