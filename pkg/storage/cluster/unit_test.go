@@ -124,7 +124,7 @@ func TestHostErrorsAreTranslated(t *testing.T) {
 		"invalid":                 {metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid}, storage.IsInternalError, `does not take pods.example.org "name"`, "create get update delete"},
 		"too many requests":       {metav1.Status{Code: 429, Reason: metav1.StatusReasonTooManyRequests}, apierrors.IsTooManyRequests, "asks to wait", ""},
 		"internal":                {metav1.Status{Code: 500, Reason: metav1.StatusReasonInternalError}, storage.IsInternalError, "status 500", ""},
-		"unavailable":             {metav1.Status{Code: 503, Reason: metav1.StatusReasonServiceUnavailable}, storage.IsInternalError, "status 503", ""},
+		"unavailable":             {metav1.Status{Code: 503, Reason: metav1.StatusReasonServiceUnavailable}, apierrors.IsServiceUnavailable, "unavailable", ""},
 		"timeout":                 {metav1.Status{Code: 504, Reason: metav1.StatusReasonTimeout}, apierrors.IsTimeout, "did not answer in time", ""},
 		"version from the future": {metav1.Status{Code: 504, Reason: metav1.StatusReasonTimeout, Details: tooLarge}, storage.IsTooLargeResourceVersion, "Too large resource version", ""},
 	} {
