@@ -220,6 +220,7 @@ func (s *simulation) step() {
 	if !now.Before(s.control) {
 		s.collectGarbage()
 		s.endOverdue()
+		s.schedule()
 		s.control = now.Add(controlled)
 	}
 	if !now.Before(s.bookmark) {
@@ -281,6 +282,7 @@ func (s *simulation) act() {
 		{5, s.label},
 		{1, s.endNamespace},
 		{1, s.quota},
+		{2, s.cronJob},
 		{1, s.define},
 		{9, s.approveAny},
 		{4, s.createMany},
