@@ -60,7 +60,9 @@ func (s *simulation) createScheduled(cj *batchv1.CronJob) {
 	s.created++
 	metadata := content{
 		"namespace": cj.Namespace, "name": fmt.Sprintf("%s-%d", cj.Name, at.Unix()/60), "labels": content{"app": draw(s, "x", "y", "z")},
-		"ownerReferences": []any{content{"apiVersion": "batch/v1", "kind": "CronJob", "name": cj.Name, "uid": string(cj.UID), "controller": true}},
+		"ownerReferences": []any{content{
+			"apiVersion": "batch/v1", "kind": "CronJob", "name": cj.Name, "uid": string(cj.UID), "controller": true,
+		}},
 	}
 	if s.percent(90) { // Without, the Job was made by hand.
 		metadata["annotations"] = content{batchv1.CronJobScheduledTimestampAnnotation: at.Format(time.RFC3339)}
