@@ -133,7 +133,7 @@ func SetContent(ps *memory.PolicyState, o ObservedPolicy, sameGeneration bool) b
 	return changed
 }
 
-// Compile compiles a policy, its selector and its ceilings. A ceiling that has not changed keeps its members.
+// Compile compiles a policy, its selector and its ceilings. A ceiling that changes little keeps its members.
 func (s *Scope) Compile(ps *memory.PolicyState, o ObservedPolicy) {
 	before := ps.Ceilings
 	ps.Compiled, ps.Err = o.Compiled, o.Err
@@ -189,11 +189,17 @@ func (s *Scope) DeletePolicy(name types.NamespacedName) sets.Set[*memory.Namespa
 	return affected
 }
 
-// ceilingOf returns the same ceiling of an earlier generation of the policy, if there is one, or else a new ceiling.
+// toggledAtOnce is how many objects may come to be over a ceiling, or cease to be, when its number changes. With more, all move to a new
+// ceiling instead, one after the other, because nothing else happens meanwhile.
+const toggledAtOnce = 1000
+
+// ceilingOf returns the ceiling of an earlier generation of the policy for the same resource, or a new one.
 func (s *Scope) ceilingOf(p *policy.Policy, resource string, total int, before []*memory.Ceiling) *memory.Ceiling {
 	for _, c := range before {
-		if c.Policy.UID == p.UID && c.Policy.Preview == p.Preview && c.Resource == resource && c.Total() == total {
+		same := c.Policy.UID == p.UID && c.Policy.Preview == p.Preview && c.Resource == resource
+		if same && c.Toggles(total) <= toggledAtOnce {
 			c.Policy = p
+			c.SetTotal(total)
 			return c
 		}
 	}

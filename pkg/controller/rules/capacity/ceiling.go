@@ -59,6 +59,18 @@ func (c *Ceiling[T]) Insert(name string, m *Member[T]) {
 	g.pool.Insert(m)
 }
 
+// SetTotal changes how many members all groups keep together. A negative total means 0.
+func (c *Ceiling[T]) SetTotal(total int) {
+	c.total = max(total, 0)
+	c.updateLevel()
+}
+
+// Toggles returns for how many members SetTotal would change Over.
+func (c *Ceiling[T]) Toggles(total int) int {
+	over := max(c.members-max(total, 0), 0)
+	return max(over-c.Over(), c.Over()-over)
+}
+
 // Total returns how many members all groups keep together.
 func (c *Ceiling[T]) Total() int { return c.total }
 

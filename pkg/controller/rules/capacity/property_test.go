@@ -178,8 +178,8 @@ func TestCeilingAgreesWithSorting(t *testing.T) {
 	testbuilders.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		r, serial := newRecorder(), 0
-		total := rapid.OneOf(rapid.IntRange(-1, 30), rapid.Just(capacity.Unlimited)).Draw(t, "total")
-		c := capacity.NewCeiling(total, r.overChanged)
+		totals := rapid.OneOf(rapid.IntRange(-1, 30), rapid.Just(capacity.Unlimited))
+		c := capacity.NewCeiling(totals.Draw(t, "total"), r.overChanged)
 		before := map[*member]bool{}
 		step := func(act func(t *rapid.T)) func(*rapid.T) {
 			return func(t *rapid.T) {
@@ -197,6 +197,13 @@ func TestCeilingAgreesWithSorting(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"insert":       insert,
 			"insert again": insert,
+			"total": step(func(t *rapid.T) {
+				total, over := totals.Draw(t, "total"), c.Over()
+				toggles := c.Toggles(total)
+				if c.SetTotal(total); toggles != len(r.changes) || toggles != max(c.Over()-over, over-c.Over()) {
+					t.Fatalf("%d members have changed, not %d", len(r.changes), toggles)
+				}
+			}),
 			"leave": step(func(t *rapid.T) {
 				if len(r.members) == 0 {
 					t.Skip("empty")
