@@ -21,10 +21,17 @@ import (
 
 // Fact returns the compact fact of an object of a kind.
 func Fact(k *kinds.Kind, object any) (*facts.Compact, error) {
-	results := lifecycle.Results{}
-	if e, ok := object.(*evaluated); ok {
-		object, results = e.object, e.results
+	switch o := object.(type) {
+	case *reduced:
+		return o.fact, nil
+	case *evaluated:
+		return factOf(k, o.object, o.results)
 	}
+	return factOf(k, object, lifecycle.Results{})
+}
+
+// factOf returns the compact fact of an object with the results of its match conditions.
+func factOf(k *kinds.Kind, object any, results lifecycle.Results) (*facts.Compact, error) {
 	f, err := k.Fact(object)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
@@ -63,7 +62,7 @@ func (d strippedDecoder) Decode(
 	if err != nil { // Something else was answered, or it cannot be parsed, of which this returns a better error.
 		return d.Serializer.Decode(data, defaults, into)
 	}
-	return object, &kind, nil
+	return d.reading.reduce(object, kind), &kind, nil
 }
 
 // decode decodes an object or a list without what is unread. The Serializer would copy it once more.
@@ -73,7 +72,7 @@ func (d strippedDecoder) decode(data []byte) (runtime.Object, schema.GroupVersio
 	if err != nil || without == nil {
 		return nil, kind, cmp.Or(err, errUnknownKind)
 	}
-	object, err := scheme.Scheme.New(kind)
+	object, err := d.reading.newObject(kind)
 	if err != nil {
 		return nil, kind, err
 	}
