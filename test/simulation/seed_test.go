@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -91,7 +92,7 @@ func runSeed(t *testing.T) {
 		if err := json.NewEncoder(os.Stdout).Encode(s.result()); err != nil {
 			t.Fatal(err)
 		}
-		_ = os.RemoveAll(dir) // Nobody else does, because the process ends here.
+		_ = os.RemoveAll(filepath.Dir(dir)) // Nobody else does, because the process ends here.
 		os.Exit(0)
 	})
 	t.Fatal("the simulation did not end the process")
