@@ -141,7 +141,7 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	}
 	j.records[fact.UID], j.gone[fact.UID] = d, d
 	j.gone.forget(func(d deletion) bool { return time.Since(d.at) > lately })
-	j.returns.take(fact, len(j.matched.spells[fact.UID]) == 0)
+	j.returns.take(fact)
 	if j.returns.surely(fact, j.sees(from)) {
 		j.fault("%s, which has come back again and again", what)
 	}

@@ -87,10 +87,10 @@ func (r *returns) back(name objectName, n *returned, after time.Duration) {
 	}
 }
 
-// take takes in that Winnow has deleted an object. The others may decide differently, so that it counts only perhaps, if they know later
-// than the leader since when a rule matches, or while objects of the namespace have come back too often, which not all have seen.
-func (r *returns) take(f *lifecycle.Fact, dated bool) {
-	r.deleted[f.UID] = dated
+// take takes in that Winnow has deleted an object. The others may decide differently, so that it counts only perhaps, while objects of the
+// namespace have come back too often, which not all have seen.
+func (r *returns) take(f *lifecycle.Fact) {
+	r.deleted[f.UID] = true
 	for name, n := range r.of {
 		if there := n.gone.IsZero() || name == nameOf(f); there && name.namespace == f.Namespace && n.perhaps >= loops {
 			r.deleted[f.UID] = false

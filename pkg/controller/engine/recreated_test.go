@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -117,6 +118,32 @@ func TestReturnsAfterAnotherReplica(t *testing.T) {
 		}
 		w.pass(time.Hour)
 		w.removed("a")
+	}
+}
+
+// TestReturnsOfWhatMatchesLater: a replica that has just started may count later than the leader from when a rule matches. What the leader
+// deletes then counts nevertheless.
+func TestReturnsOfWhatMatchesLater(t *testing.T) {
+	for ttl, held := range map[gc.TTL]bool{"100s": true, "3m": false} {
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", ttl).For(gc.ResourceJobs).Labelled("app", "x").AfterMatched()))
+		w.MarksListed(nil, w.now)
+		w.Follow()
+		for i := range knowledge.MaxReturns + 1 {
+			w.pass(10 * time.Second)
+			f := w.recreated(i, 1)
+			f.Labels = labels.Set{"app": "x"}
+			w.upsert(f)
+			if i < knowledge.MaxReturns {
+				w.decided("a", policy.Wait, policy.ReasonNotDue)
+				w.pass(10 * time.Second)
+				w.removed("a")
+			}
+		}
+		if w.pass(4 * time.Minute); held {
+			w.decided("a", policy.Hold, policy.ReasonRecreateLoop)
+		} else {
+			w.decided("a", policy.Delete, policy.ReasonExpired)
+		}
 	}
 }
 

@@ -80,13 +80,21 @@ func (g *Gate) HoldQuotaDelete(rec *memory.Record, effective *policy.Effective, 
 // is due for the follower too.
 const clocksDiffer = 5 * time.Second
 
+// matchesDiffer is more than a replica that has just started counts later than the leader from when a rule matches: until the match is
+// stored, it counts from its own start.
+const matchesDiffer = 2 * time.Minute
+
 // Deletes reports whether a record is to be deleted, on this replica or another one. A DELETE without an answer may have succeeded, and
 // what this replica holds because it has come back too often, another one deletes that has not run for as long.
 func (g *Gate) Deletes(rec *memory.Record, now time.Time) bool {
 	if memory.Reasons[rec.Reason] == policy.ReasonRecreateLoop {
 		return true
 	}
-	now = now.Add(clocksDiffer)
+	ahead := clocksDiffer
+	if len(rec.Matching().Rules) > 0 {
+		ahead = matchesDiffer
+	}
+	now = now.Add(ahead)
 	if !rec.Due && (rec.Action != policy.Wait || rec.At.Time().After(now)) {
 		return false // Most objects that others delete are not due, and deciding takes time.
 	}
