@@ -33,6 +33,35 @@ func TestNoticeAboveALimit(t *testing.T) {
 	w.goesAfter(2*time.Hour+apart, "a")
 }
 
+// TestNoticeAboveALimitAfterAStart: after a start, the notice of an object counts until all objects are known that may be newer, and after
+// that if it still is above its limit.
+func TestNoticeAboveALimitAfterAStart(t *testing.T) {
+	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "never").Keeping(1).Notice("2h"))
+	older, newer := job(2*time.Hour, "a"), job(time.Hour, "b")
+	for name, above := range map[string]bool{"the newer one is there": true, "the newer one is gone": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newNoticeWorld(t, p)
+			w.upsert(older, newer)
+			w.announces("a")
+			w.world = newWorld(t)
+			w.observePolicy(p)
+			w.list()
+			w.upsert(older)
+			w.decided("a", policy.Keep, policy.ReasonWithinCapacity)
+			if above {
+				w.upsert(newer)
+			}
+			w.listCovered()
+			w.confirmFresh()
+			w.gives()
+			w.store()
+			if kept := len(w.stored) > 0; kept != above {
+				t.Errorf("keeps the notice: %t", kept)
+			}
+		})
+	}
+}
+
 // TestNoticeUnderACeiling: no rule asks for a notice, but the guardrail does.
 func TestNoticeUnderACeiling(t *testing.T) {
 	w := newNoticeWorld(t)

@@ -23,7 +23,7 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 		g.NoteDelivery(rec, a.Undelivered() && !acknowledged && announces(rec, p, d))
 		return
 	}
-	if !d.Candidate() && g.KeepNotice(rec) {
+	if nothingDeletes := !d.Candidate() || d.Action == policy.Keep; nothingDeletes && g.KeepNotice(rec) {
 		return
 	}
 	g.ForgetNotice(rec) // One that does not fit must not count when the record is due earlier again.
