@@ -59,8 +59,6 @@ func (s *store) translateStatus(ctx context.Context, status metav1.Status, at ta
 		return apierrors.NewResourceExpired(listExpired)
 	case status.Code == http.StatusTooManyRequests:
 		return apierrors.NewTooManyRequests("the cluster's API asks to wait", wait)
-	case status.Code == http.StatusServiceUnavailable:
-		return apierrors.NewServiceUnavailable("the cluster's API is unavailable")
 	case status.Code == http.StatusRequestEntityTooLarge:
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("%s %q is too large to be stored", s.groupResource, at.name))
 	case status.Code == http.StatusGatewayTimeout:
@@ -108,6 +106,8 @@ func (s *store) refusal(code int32, at target) error {
 		)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusConflict:
 		return internalError("the cluster does not take %s %q in its stored form", s.groupResource, at.name)
+	case http.StatusServiceUnavailable:
+		return apierrors.NewServiceUnavailable("the cluster's API is unavailable")
 	}
 	return internalError("the cluster's API failed with status %d", code)
 }

@@ -14,16 +14,16 @@ import (
 // NoteNotice notes whether a record must be given notice of its deletion now, whether the receiver of notifications must acknowledge what
 // was given, or whether that does not count any more. p decides d, with holds.
 func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decision, now time.Time) {
-	a := d.Advance
+	a, deletes := d.Advance, d.Candidate() && d.Action != policy.Keep
 	sent, isSent := rec.NS.Sent[rec]
 	switch {
-	case !a.Announced.Given.IsZero(), isSent && d.Candidate() && d.Action != policy.Keep && sent.Fits(dueOf(d)):
+	case !a.Announced.Given.IsZero(), isSent && deletes && sent.Fits(dueOf(d)):
 		g.ToldNotice(rec)
 		acknowledged := isSent && !sent.Delivered.IsZero() // This is not stored yet.
 		g.NoteDelivery(rec, a.Undelivered() && !acknowledged && announces(rec, p, d))
 		return
 	}
-	if nothingDeletes := !d.Candidate() || d.Action == policy.Keep; nothingDeletes && g.KeepNotice(rec) {
+	if !deletes && g.KeepNotice(rec) {
 		return
 	}
 	g.ForgetNotice(rec) // One that does not fit must not count when the record is due earlier again.
