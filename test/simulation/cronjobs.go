@@ -34,7 +34,7 @@ func (s *simulation) cronJob() {
 	s.created++
 	_, err := s.store.Create(cronJobs, content{
 		"metadata": content{"namespace": ns, "name": fmt.Sprintf("cron-%d", s.created)},
-		"spec":     content{"schedule": "* * * * *", "jobTemplate": content{"spec": content{"template": content{"spec": s.podSpec()}}}},
+		"spec":     content{"schedule": "* * * * *", "jobTemplate": content{"spec": specOfJob(s.podSpec())}},
 	})
 	s.try("create CronJob", err)
 }
@@ -60,14 +60,12 @@ func (s *simulation) createScheduled(cj *batchv1.CronJob) {
 	s.created++
 	metadata := content{
 		"namespace": cj.Namespace, "name": fmt.Sprintf("%s-%d", cj.Name, at.Unix()/60), "labels": content{"app": draw(s, "x", "y", "z")},
-		"ownerReferences": []any{content{
-			"apiVersion": "batch/v1", "kind": "CronJob", "name": cj.Name, "uid": string(cj.UID), "controller": true,
-		}},
+		"ownerReferences": controlledBy("CronJob", &cj.ObjectMeta),
 	}
 	if s.percent(90) { // Without, the Job was made by hand.
 		metadata["annotations"] = content{batchv1.CronJobScheduledTimestampAnnotation: at.Format(time.RFC3339)}
 	}
-	o := content{"metadata": metadata, "spec": content{"template": content{"spec": s.podSpec()}}}
+	o := content{"metadata": metadata, "spec": specOfJob(s.podSpec())}
 	if s.percent(60) {
 		o["status"] = s.finished(jobs)
 	}

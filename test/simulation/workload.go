@@ -68,14 +68,12 @@ func (s *simulation) createOne(r schema.GroupResource, ns string) {
 	}
 	if r == pods && s.often("owner", 30) {
 		if of := s.any(jobs, ns); of != nil {
-			metadata["ownerReferences"] = []any{content{
-				"apiVersion": "batch/v1", "kind": "Job", "name": of.Meta.Name, "uid": string(of.Meta.UID), "controller": true,
-			}}
+			metadata["ownerReferences"] = controlledBy("Job", &of.Meta)
 		}
 	}
 	spec := s.podSpec()
 	if r == jobs {
-		if spec = (content{"template": content{"spec": spec}}); s.often("ttlSecondsAfterFinished", 15) {
+		if spec = specOfJob(spec); s.often("ttlSecondsAfterFinished", 15) {
 			spec["ttlSecondsAfterFinished"] = 60 * s.random.IntN(60)
 		}
 	}
@@ -92,6 +90,14 @@ func (s *simulation) createOne(r schema.GroupResource, ns string) {
 	_, err := s.store.Create(r, o)
 	s.try("create "+r.Resource, err)
 }
+
+// controlledBy are the owner references of what a Job or CronJob controls.
+func controlledBy(kind string, owner *metav1.ObjectMeta) []any {
+	return []any{content{"apiVersion": "batch/v1", "kind": kind, "name": owner.Name, "uid": string(owner.UID), "controller": true}}
+}
+
+// specOfJob is the spec of a Job whose Pods have a spec.
+func specOfJob(pod content) content { return content{"template": content{"spec": pod}} }
 
 func (s *simulation) finished(r schema.GroupResource) content {
 	at := s.timestamp(time.Duration(s.random.IntN(5)) * time.Second)
