@@ -6,6 +6,8 @@
 package decode
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,8 @@ type Reading struct {
 	unread map[string]*stripping
 	// fields are decoded of objects in protobuf, and nothing else. If it is nil, everything is decoded that is not unread.
 	fields message
+	// empty are empty objects of the kind, into which others are decoded before they are reduced.
+	empty *sync.Pool
 	// pace is nil if match conditions are always evaluated.
 	pace *Pace
 }
@@ -56,7 +60,7 @@ const (
 
 // NewReading returns what is to be read now. conditions returns the match conditions for a resource, by namespace.
 func NewReading(k *kinds.Kind, conditions func(resource string) map[string]*lifecycle.Conditions) Reading {
-	r := Reading{Kind: k, conditions: conditions, unread: unreadOf}
+	r := Reading{Kind: k, conditions: conditions, unread: unreadOf, empty: &sync.Pool{New: func() any { return k.New() }}}
 	if _, ok := k.New().(*metav1.PartialObjectMetadata); !ok {
 		r.content = wholeObject
 		return r

@@ -5,7 +5,6 @@ package decode
 
 import (
 	"reflect"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,25 +31,15 @@ func (r *reduced) DeepCopyObject() runtime.Object {
 	return &reduced{*r.ObjectMeta.DeepCopy(), r.fact} // Facts do not change.
 }
 
-// objects are empty objects of Go types: a sync.Pool by GroupVersionKind.
-var objects sync.Map
-
-// pool returns the empty objects of the kind; nil if its objects are not reduced.
-func (r *Reading) pool(kind schema.GroupVersionKind) *sync.Pool {
-	if kind != r.Kind.GroupVersionKind || !r.Kind.Deletable() {
-		return nil
-	}
-	pool, ok := objects.Load(kind)
-	if !ok {
-		pool, _ = objects.LoadOrStore(kind, &sync.Pool{New: func() any { return r.Kind.New() }})
-	}
-	return pool.(*sync.Pool)
+// reduces reports whether objects of a kind are reduced.
+func (r *Reading) reduces(kind schema.GroupVersionKind) bool {
+	return kind == r.Kind.GroupVersionKind && r.Kind.Deletable()
 }
 
 // newObject returns an empty object or list.
 func (r *Reading) newObject(kind schema.GroupVersionKind) (runtime.Object, error) {
-	if pool := r.pool(kind); pool != nil {
-		return pool.Get().(runtime.Object), nil
+	if r.reduces(kind) {
+		return r.empty.Get().(runtime.Object), nil
 	}
 	return scheme.Scheme.New(kind)
 }
@@ -58,9 +47,8 @@ func (r *Reading) newObject(kind schema.GroupVersionKind) (runtime.Object, error
 // reduce reduces an object from newObject without match conditions, and has its memory used again. A bookmark, a list, and what cannot be
 // reduced stay as they are.
 func (r *Reading) reduce(object runtime.Object, kind schema.GroupVersionKind) runtime.Object {
-	pool := r.pool(kind)
 	m, ok := object.(metav1.Object)
-	if !ok || pool == nil || m.GetUID() == "" {
+	if !ok || !r.reduces(kind) || m.GetUID() == "" {
 		return object
 	}
 	fact, err := factOf(r.Kind, object, lifecycle.Results{})
@@ -71,6 +59,6 @@ func (r *Reading) reduce(object runtime.Object, kind schema.GroupVersionKind) ru
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(),
 	}, fact}
 	reflect.ValueOf(object).Elem().SetZero()
-	pool.Put(object)
+	r.empty.Put(object)
 	return out
 }
