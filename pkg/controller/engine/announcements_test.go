@@ -233,17 +233,11 @@ func TestNoticeOfADependent(t *testing.T) {
 			w := newNoticeWorld(t, p)
 			w.upsert(testbuilders.Job("j").Complete(ended).Fact(), pod)
 			w.announces("a")
-			w.world = newWorld(t)
-			w.observePolicy(p)
-			w.list()
+			w.startAgain(p)
 			w.upsert(pod)
 			w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 			w.upsert(c.job.Fact())
-			w.listCovered()
-			w.confirmFresh()
-			w.gives()
-			w.store()
-			if kept := len(w.stored) > 0; kept != c.keeps {
+			if kept := w.keepsNotices(); kept != c.keeps {
 				t.Errorf("keeps the notice: %t", kept)
 			}
 		})

@@ -43,19 +43,13 @@ func TestNoticeAboveALimitAfterAStart(t *testing.T) {
 			w := newNoticeWorld(t, p)
 			w.upsert(older, newer)
 			w.announces("a")
-			w.world = newWorld(t)
-			w.observePolicy(p)
-			w.list()
+			w.startAgain(p)
 			w.upsert(older)
 			w.decided("a", policy.Keep, policy.ReasonWithinCapacity)
 			if above {
 				w.upsert(newer)
 			}
-			w.listCovered()
-			w.confirmFresh()
-			w.gives()
-			w.store()
-			if kept := len(w.stored) > 0; kept != above {
+			if kept := w.keepsNotices(); kept != above {
 				t.Errorf("keeps the notice: %t", kept)
 			}
 		})

@@ -63,6 +63,23 @@ func (w *noticeWorld) restart(policies ...*testbuilders.PolicyBuilder) {
 	w.confirmFresh()
 }
 
+// startAgain starts another engine, which knows a policy and the stored marks, but no objects yet.
+func (w *noticeWorld) startAgain(p *testbuilders.PolicyBuilder) {
+	w.world = newWorld(w.T)
+	w.observePolicy(p)
+	w.list()
+}
+
+// keepsNotices lists what is not listed yet, and reports whether any notice stays stored. None must be given.
+func (w *noticeWorld) keepsNotices() bool {
+	w.Helper()
+	w.listCovered()
+	w.confirmFresh()
+	w.gives()
+	w.store()
+	return len(w.stored) > 0
+}
+
 // gives gives exactly the notices of these objects, and returns them.
 func (w *noticeWorld) gives(names ...string) []view.DeletionNotice {
 	w.Helper()
