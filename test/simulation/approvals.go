@@ -175,17 +175,23 @@ func (j *judge) heldBack(what, from string, fact *lifecycle.Fact, answer oracle.
 // listedHolds are what waits for approval, as far as the status of policies says, by ID.
 func listedHolds(w *oracle.World) map[string]gc.PolicyHold {
 	out := map[string]gc.PolicyHold{}
-	add := func(p metav1.Object, holds []gc.PolicyHold) {
-		for _, h := range holds {
-			h.Policy = gc.PolicyTitle(p.GetNamespace(), p.GetName())
-			out[h.ID] = h
+	eachHold(w, func(p metav1.Object, h gc.PolicyHold) {
+		h.Policy = gc.PolicyTitle(p.GetNamespace(), p.GetName())
+		out[h.ID] = h
+	})
+	return out
+}
+
+// eachHold calls do with each hold in the status of a policy.
+func eachHold(w *oracle.World, do func(metav1.Object, gc.PolicyHold)) {
+	for _, p := range w.Policies {
+		for _, h := range p.Status.Holds {
+			do(p, h)
 		}
 	}
-	for _, p := range w.Policies {
-		add(p, p.Status.Holds)
-	}
 	for _, p := range w.ClusterPolicies {
-		add(p, p.Status.Holds)
+		for _, h := range p.Status.Holds {
+			do(p, h)
+		}
 	}
-	return out
 }

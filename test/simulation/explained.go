@@ -6,9 +6,12 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	gcv1alpha1 "github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -58,13 +61,15 @@ func (s *simulation) differences(since time.Time) (out []string) {
 	least, most := s.judge.settled(now, time.Time{}), s.judge.settled(now, since)
 	answers := slices.Concat(answersOf(least), answersOf(most))
 	looping := s.judge.returns.namespaces(least.Objects)
+	shared := withHoldsOfOthers(least)
 	for _, f := range least.Objects {
 		if looping.Has(f.Namespace) || len(looping) > 0 && hasCeilings(least) {
 			continue // A replica that has started since does not know what came back too often. So it counts others, too.
 		}
 		first, second := said[0][f.UID], said[1][f.UID]
 		what := fmt.Sprintf("%s %s/%s", f.Resource, f.Namespace, f.Name)
-		if first != second && !first.tells(second) && !second.tells(first) {
+		mayAdopt := shared.Has(f.Namespace + " " + first.policy())
+		if first != second && !first.knowsMore(second, mayAdopt) && !second.knowsMore(first, mayAdopt) {
 			out = append(out, fmt.Sprintf("%s: %+v and %+v", what, first, second))
 		}
 		if first.reason == "NoticePending" {
@@ -137,6 +142,36 @@ func (e explained) tells(other explained) bool {
 		return e.reason == other.reason
 	}
 	return e.reason == "NoticePending" && (other.state == "Due" || other.reason == "Held" || slices.Contains(waits, other.reason))
+}
+
+// knowsMore reports whether a replica may say something else than another one, because the other one was behind or has started since.
+func (e explained) knowsMore(other explained, mayAdopt bool) bool {
+	return e.tells(other) || mayAdopt && other.adopts(e)
+}
+
+// adopts reports whether one replica holds what is due by the other one.
+func (e explained) adopts(other explained) bool {
+	due := other.state == "Due" || slices.Contains(waits, other.reason)
+	return e.state == "Held" && e.reason == "Held" && due && e.by == other.by
+}
+
+// policy returns the policy that decides.
+func (e explained) policy() string {
+	name, _, _ := strings.Cut(e.by, " ")
+	return name
+}
+
+// withHoldsOfOthers returns the namespaces and policies in which objects wait for the approval of another policy. The status does not say
+// which objects. A replica that has started since takes all that was due by then for them, also what the other policy only did not delete
+// because it was held.
+func withHoldsOfOthers(w *oracle.World) sets.Set[string] {
+	out := sets.New[string]()
+	eachHold(w, func(p metav1.Object, h gc.PolicyHold) {
+		if h.Policy != "" {
+			out.Insert(h.Namespace + " " + strings.TrimPrefix(p.GetNamespace()+"/"+p.GetName(), "/"))
+		}
+	})
+	return out
 }
 
 // explainedBy returns what a replica says of each object.
