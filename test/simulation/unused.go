@@ -23,7 +23,7 @@ var (
 	serviceAccounts = schema.GroupResource{Resource: "serviceaccounts"}
 	replicaSets     = schema.GroupResource{Group: "apps", Resource: "replicasets"}
 	// referrers are what may refer to ConfigMaps and Secrets. Their names stand nowhere else in such an object.
-	referrers = []schema.GroupResource{jobs, pods, workflows, replicaSets, serviceAccounts}
+	referrers = []schema.GroupResource{jobs, pods, workflows, cronJobs, replicaSets, serviceAccounts}
 	// contentNames are the names of ConfigMaps and Secrets in the JSON of a referrer.
 	contentNames = regexp.MustCompile(`"(config|secret)-[0-9]+"`)
 )
