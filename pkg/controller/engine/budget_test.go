@@ -282,7 +282,7 @@ func (s *budgetRun) rest(t *rapid.T) {
 func (s *budgetRun) decisions(t *driver) []string {
 	var out []string
 	for rec := range t.Records.All() {
-		answer := answerOf(rec.Resolution(), rec.Decision())
+		answer := answerOf(rec.Resolution, rec.Decision())
 		answer.At = time.Time{} // The engines do not see an object above a limit at the same time.
 		out = append(out, fmt.Sprintf("%s %+v", rec.UID(), answer))
 	}

@@ -30,7 +30,7 @@ func TestNamedCases(t *testing.T) {
 			for _, f := range c.World.Objects {
 				got := model.Answer{Action: model.Ignore}
 				if rec := e.leader.Records.Get(f.UID); rec != nil {
-					got = answerOf(rec.Resolution(), rec.Decision())
+					got = answerOf(rec.Resolution, rec.Decision())
 				}
 				want := c.Answers[f.UID]
 				if want.At.IsZero() {

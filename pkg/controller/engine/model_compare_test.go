@@ -217,7 +217,7 @@ func (e *simulation) checkAll(t *rapid.T) {
 			}
 			continue
 		}
-		got := answerOf(rec.Resolution(), rec.Decision())
+		got := answerOf(rec.Resolution, rec.Decision())
 		if want.At.IsZero() {
 			got.At = time.Time{}
 		}
@@ -397,7 +397,7 @@ func (e *simulation) checkReports(t *rapid.T, wants map[types.UID]model.Answer) 
 	got := map[string]int64{}
 	for rec := range e.leader.Records.All() {
 		if rec.Decision().Candidate() {
-			got[answerOf(rec.Resolution(), rec.Decision()).By]++
+			got[answerOf(rec.Resolution, rec.Decision()).By]++
 		}
 	}
 	if !maps.Equal(got, candidates) {

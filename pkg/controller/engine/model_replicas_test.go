@@ -289,7 +289,7 @@ func (e *simulation) checkFollower(t *rapid.T) {
 		if rec == nil || other == nil || !e.sameNotices(f.UID) {
 			continue
 		}
-		got, want := answerOf(other.Resolution(), other.Decision()), answerOf(rec.Resolution(), rec.Decision())
+		got, want := answerOf(other.Resolution, other.Decision()), answerOf(rec.Resolution, rec.Decision())
 		if got.At = want.At; got != want {
 			t.Fatalf("%s: a follower has decided %+v, the leader %+v", f.UID, got, want)
 		}

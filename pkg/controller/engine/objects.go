@@ -62,7 +62,7 @@ func (e *Engine) Remove(compact *facts.Compact, now time.Time) {
 
 // insert adds a record for an object that was not known.
 func (e *Engine) insert(ns *memory.Namespace, compact *facts.Compact, now time.Time) *memory.Record {
-	rec := &memory.Record{Compact: *compact, NS: ns}
+	rec := memory.NewRecord(ns, compact)
 	rec.Flags.Set(memory.Recreated, e.Recreations.CountReturn(compact))
 	e.Records.Put(rec)
 	e.Counts[rec.Counted()]++

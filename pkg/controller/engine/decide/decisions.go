@@ -46,7 +46,7 @@ func (dec *Decider) DecideAgain(rec *memory.Record) (r policy.Resolution, d poli
 		return r, d, at
 	}
 	effective, on := dec.Resolve(rec), dec.LimitsOn(rec)
-	at = effective.DecidedAt(rec.Decision(), rec.Resolution(), on)
+	at = effective.DecidedAt(rec.Decision(), rec.Resolution, on)
 	r, d = On(rec, &effective, on, at)
 	return r, d, at
 }

@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
 )
 
@@ -34,22 +32,12 @@ func (i Instant) Time() time.Time {
 	return time.UnixMicro(int64(i)).UTC()
 }
 
-type (
-	reasonCode      uint8
-	propagationCode uint8
-)
+type reasonCode uint8
 
-// Reasons and propagations are stored as codes, which are indexes of these slices.
+// Reasons are stored as codes, which are indexes of this slice.
 var (
-	Reasons      = append([]policy.Reason{""}, policy.Reasons...)
-	reasonCodes  = codes[reasonCode](Reasons)
-	propagations = []metav1.DeletionPropagation{
-		"",
-		metav1.DeletePropagationBackground,
-		metav1.DeletePropagationForeground,
-		metav1.DeletePropagationOrphan,
-	}
-	propagationCodes = codes[propagationCode](propagations)
+	Reasons     = append([]policy.Reason{""}, policy.Reasons...)
+	reasonCodes = codesOf(Reasons)
 )
 
 // Recode returns the code of a reason. Usually it is c, the previous code, and a comparison is faster than a map.
@@ -60,10 +48,10 @@ func (c reasonCode) Recode(reason policy.Reason) reasonCode {
 	return reasonCodes[reason]
 }
 
-func codes[C ~uint8, T comparable](all []T) map[T]C {
-	out := make(map[T]C, len(all))
-	for i, value := range all {
-		out[value] = C(i)
+func codesOf(all []policy.Reason) map[policy.Reason]reasonCode {
+	out := make(map[policy.Reason]reasonCode, len(all))
+	for i, reason := range all {
+		out[reason] = reasonCode(i)
 	}
 	return out
 }

@@ -36,6 +36,21 @@ type Derived struct {
 	Unreadable *PolicyState
 	// Unselected is set if Winnow runs with --start-suspended, and no enforcing cluster policy selects the namespace.
 	Unselected bool
+
+	deciders map[policy.Resolution]*decider
+}
+
+// decider returns what records have for which r decides.
+func (ns *Namespace) decider(r policy.Resolution) *decider {
+	d := ns.deciders[r]
+	if d == nil {
+		d = &decider{ns, r}
+		if ns.deciders == nil {
+			ns.deciders = map[policy.Resolution]*decider{}
+		}
+		ns.deciders[r] = d
+	}
+	return d
 }
 
 // AllPolicies returns all policies that apply.

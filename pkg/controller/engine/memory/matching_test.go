@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
@@ -19,7 +20,7 @@ func TestMatchingIsSmall(t *testing.T) {
 			m.Rules = append(m.Rules, lifecycle.Matched{Rule: lifecycle.MatchID(i), Since: testbuilders.Now})
 			m.Unknown = append(m.Unknown, lifecycle.MatchID(i))
 		}
-		rec := &Record{NS: &Namespace{}}
+		rec := NewRecord(&Namespace{}, &facts.Compact{})
 		rec.SetMatching(&m)
 		kept := rec.Matching()
 		if !kept.Equal(&m) {

@@ -17,11 +17,8 @@ import (
 // Only Engine.apply changes the decision and the previews. Only Limits.Count and Limits.Leave change the memberships.
 type Record struct {
 	facts.Compact
-	NS *Namespace
-	// Policy and Rule decide for the object. Rule is nil if a ceiling of the policy decides, and both are nil if nothing does.
-	Policy *policy.Policy
-	Rule   *policy.Rule
-	At     Instant // when the object became or becomes due
+	*decider
+	At Instant // when the object became or becomes due
 	verdict
 	timerIndex int32 // see HeapIndex
 	Position   int32 // the index in the records of the namespace, or removedPosition
@@ -30,12 +27,22 @@ type Record struct {
 	Extra      *Extra      // nil for most records
 }
 
+// decider is who decides for records of a namespace. All records for which the same rule decides share one.
+type decider struct {
+	NS *Namespace
+	policy.Resolution
+}
+
+// NewRecord returns a record of an object for which nothing decides yet.
+func NewRecord(ns *Namespace, compact *facts.Compact) *Record {
+	return &Record{Compact: *compact, decider: ns.decider(policy.Resolution{})}
+}
+
 // verdict is the part of a decision without pointers.
 type verdict struct {
-	Flags       flags
-	Action      policy.Action
-	Reason      reasonCode
-	propagation propagationCode
+	Flags  flags
+	Action policy.Action
+	Reason reasonCode
 	// Due is set if policies and guardrails want the object deleted, for DeleteReason, even if something else prevents that. It is also set if
 	// a new deadline would end the object at once. Only SetDue changes it.
 	Due bool
@@ -48,10 +55,8 @@ type verdict struct {
 type flags uint16
 
 const (
-	// native: the native TTL of the object decides.
-	native flags = 1 << iota
 	// Recreated: the object came back too often after it was deleted.
-	Recreated
+	Recreated flags = 1 << iota
 	// EndsDue: the object was to be deleted when its deletion began, and waits for finalizers.
 	EndsDue
 	// Listed: the open List of the resource contains the object.
@@ -355,18 +360,14 @@ func (rec *Record) ForgetRecount() {
 func (rec *Record) SetDecision(r policy.Resolution, d policy.Decision) {
 	rec.CountDeadline(-1)
 	defer rec.CountDeadline(1)
-	rec.Policy, rec.Rule, rec.propagation = r.Policy, r.Rule, propagationCodes[r.Propagation]
-	rec.Flags.Set(native, r.Native)
+	if rec.Resolution != r {
+		rec.decider = rec.NS.decider(r)
+	}
 	rec.Action, rec.Reason, rec.At = d.Action, rec.Reason.Recode(d.Reason), InstantOf(d.At)
 	rec.Flags.Set(Notified, !d.Advance.Announced.Given.IsZero())
 	if waits := d.Waits(); !d.Wait.Unknown && (waits || len(rec.NS.Changes) == 0) {
 		rec.Flags.Set(Waited, waits)
 	}
-}
-
-// Resolution returns who decides for the object.
-func (rec *Record) Resolution() policy.Resolution {
-	return policy.Resolution{Policy: rec.Policy, Rule: rec.Rule, Native: rec.Flags.Has(native), Propagation: propagations[rec.propagation]}
 }
 
 // Decision returns the decision, without the detail.

@@ -24,7 +24,7 @@ func (v *View) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 		first := rec.Previews()[0]
 		return policy.Resolution{Policy: first.Policy}, v.ExplainPreview(rec, first)
 	}
-	return rec.Resolution(), v.Explain(rec)
+	return rec.Resolution, v.Explain(rec)
 }
 
 // Due is an object that a policy deletes now, or whose deadline it changes now, or would if there were no hold or the policy were enforced.

@@ -65,7 +65,7 @@ func (v *View) excludedByPreview(rec *memory.Record, d policy.Decision) policy.D
 // explainMatches adds what the policies say about a record. p decides d; preview says that it is a Preview policy.
 func (v *View) explainMatches(rec *memory.Record, p *policy.Policy, d policy.Decision, preview bool, s *gc.CleanupCandidateStatus) {
 	ns, effective, matches := rec.NS, v.Resolve(rec), v.Asked.Matches.Enforced
-	limits, decider := v.LimitsOn(rec), rec.Resolution()
+	limits, decider := v.LimitsOn(rec), rec.Resolution
 	at := effective.DecidedAt(d, decider, limits)
 	if preview {
 		if i := slices.IndexFunc(v.Asked.Matches.Previews, func(match policy.Match) bool { return match.Policy == p }); i >= 0 {
