@@ -405,6 +405,49 @@ func TestMatchesByChange(t *testing.T) {
 	}
 }
 
+// TestMatchesByChangeAfterAStart: what time has made due while no replica ran does not count together with what matches by a change.
+func TestMatchesByChangeAfterAStart(t *testing.T) {
+	rules := []*testbuilders.RuleBuilder{
+		testbuilders.Rule("r", "2m").For(gc.ResourceConfigMaps).Labelled("superseded", "yes").AfterMatched(),
+		testbuilders.Rule("jobs", "10m").For(gc.ResourceJobs),
+	}
+	for name, c := range map[string]struct {
+		match  []string
+		action policy.Action
+		reason policy.Reason
+	}{
+		"as many as may be due": {[]string{"a"}, policy.Delete, policy.ReasonExpired},
+		"more":                  {[]string{"a", "b"}, policy.Hold, policy.ReasonHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newMatchedWorld(t, testbuilders.Rule("other", "1h").For(gc.ResourceConfigMaps))
+			w.Config.HoldAbove = 1
+			w.upsert(testbuilders.Job("x").Complete(w.now).Fact(), testbuilders.Job("y").Complete(w.now).Fact())
+			for _, name := range c.match {
+				w.upsert(superseded(name))
+			}
+			w.policy(matchedPolicy(2, rules...))
+			w.pass(time.Minute)
+			w.store0()
+			all, last := w.facts, w.now
+			w.now = w.now.Add(20 * time.Minute)
+			w.restartEmpty()
+			w.SetLastRun(last)
+			w.ReplaceCronJobs(nil, w.now)
+			w.lists([]string{testbuilders.Home}, matchedPolicy(2, rules...).Status(statusOf(2)))
+			w.confirmFresh()
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				w.upsert(all[name])
+			}
+			w.listCovered()
+			w.list()
+			for _, name := range append(c.match, "x", "y") {
+				w.decided(name, c.action, c.reason)
+			}
+		})
+	}
+}
+
 // TestAnApprovalCoversNoLaterMatches: the hold of objects that come to match a rule by a change, and become due later than others of the
 // same rule, has an ID that no earlier hold had.
 func TestAnApprovalCoversNoLaterMatches(t *testing.T) {

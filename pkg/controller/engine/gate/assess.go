@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -168,17 +169,30 @@ type batch struct {
 	records []*memory.Record
 }
 
-// batchesOf returns the batches of a namespace, sorted by the names of their policies.
+// batchesOf returns the batches of a namespace, sorted by the names of their policies. After a start, what matches by a change is in
+// batches of its own: nothing else is due by that change.
 func (g *Gate) batchesOf(ns *memory.Namespace, changes approval.Changes) []*batch {
-	byPolicy := map[*policy.Policy]*batch{}
+	type key struct {
+		policy  *policy.Policy
+		matches bool
+	}
+	all := map[key]*batch{}
+	unseen, matches, divided := changes.DivideUnseen()
 	for rec := range ns.DueRecords() {
 		if rec.Clearance != memory.Uncleared {
 			continue
 		}
-		b := byPolicy[rec.Policy]
+		of, by := key{rec.Policy, divided && matchesByChange(rec, rec.Rule)}, changes
+		switch {
+		case of.matches:
+			by = matches
+		case divided:
+			by = unseen
+		}
+		b := all[of]
 		if b == nil {
-			b = g.newBatch(ns, rec.Policy, changes)
-			byPolicy[rec.Policy] = b
+			b = g.newBatch(ns, rec.Policy, by)
+			all[of] = b
 		}
 		b.records = append(b.records, rec)
 		b.Objects++
@@ -186,10 +200,12 @@ func (g *Gate) batchesOf(ns *memory.Namespace, changes approval.Changes) []*batc
 			b.Overdue++
 		}
 	}
-	g.addShares(ns, byPolicy)
-	return slices.SortedFunc(maps.Values(byPolicy), func(a, b *batch) int {
-		return strings.Compare(a.policy.NamespacedName.String(), b.policy.NamespacedName.String())
+	out := slices.SortedFunc(maps.Values(all), func(a, b *batch) int {
+		return cmp.Or(strings.Compare(a.policy.NamespacedName.String(), b.policy.NamespacedName.String()),
+			strings.Compare(a.Changes.Shown().ID, b.Changes.Shown().ID))
 	})
+	g.addShares(ns, out)
+	return out
 }
 
 func (g *Gate) newBatch(ns *memory.Namespace, p *policy.Policy, changes approval.Changes) *batch {

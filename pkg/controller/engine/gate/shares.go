@@ -60,8 +60,8 @@ func rulesOf(rec *memory.Record) iter.Seq[approval.RuleKey] {
 // addShares divides batches of a namespace by rules, if a limit depends on them: by the rules that decide, by those that decided before the
 // changes, so that no change takes all that a rule keeps by removing the rule, by policies, so that it is of no use to divide a rule, and
 // all together, so that it is of no use to divide a policy. Ceilings have no rules.
-func (g *Gate) addShares(ns *memory.Namespace, byPolicy map[*policy.Policy]*batch) {
-	if limits := g.holdLimits(ns); !limits.Percent.Limits() || len(byPolicy) == 0 {
+func (g *Gate) addShares(ns *memory.Namespace, all []*batch) {
+	if limits := g.holdLimits(ns); !limits.Percent.Limits() || len(all) == 0 {
 		return
 	}
 	candidates := map[approval.RuleKey]int{}
@@ -70,7 +70,7 @@ func (g *Gate) addShares(ns *memory.Namespace, byPolicy map[*policy.Policy]*batc
 			candidates[rule]++
 		}
 	}
-	for p, b := range byPolicy {
+	for _, b := range all {
 		byRule := map[approval.RuleKey][]*memory.Record{}
 		for _, rec := range b.records {
 			if rec.Rule == nil || !rec.Decision().Candidate() {
@@ -81,7 +81,7 @@ func (g *Gate) addShares(ns *memory.Namespace, byPolicy map[*policy.Policy]*batc
 			}
 		}
 		for rule, records := range byRule {
-			b.Shares = append(b.Shares, g.share(ns, p, rule, records, candidates[rule]))
+			b.Shares = append(b.Shares, g.share(ns, b.policy, rule, records, candidates[rule]))
 		}
 		// Messages name the first share that is too large: of a rule rather than of all rules.
 		slices.SortFunc(b.Shares, func(x, y approval.Share) int { return strings.Compare(y.Of, x.Of) })

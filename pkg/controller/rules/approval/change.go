@@ -121,6 +121,19 @@ func (c Changes) MayMakeDue() bool {
 	return c.last(func(change Change) bool { return !change.Unseen && !change.Matches }) >= 0
 }
 
+// DivideUnseen returns the unseen changes, and those by which rules began to match, if there are both and no other change. Each object can
+// be attributed to one of them.
+func (c Changes) DivideUnseen() (unseen, matches Changes, ok bool) {
+	for _, change := range c {
+		if change.Matches {
+			matches = append(matches, change)
+		} else {
+			unseen = append(unseen, change)
+		}
+	}
+	return unseen, matches, len(unseen) > 0 && len(matches) > 0 && !c.MayMakeDue()
+}
+
 // OnlyMatches reports whether there are changes, and Matches is set in all of them.
 func (c Changes) OnlyMatches() bool {
 	return len(c) > 0 && c.last(func(change Change) bool { return !change.Matches }) < 0
