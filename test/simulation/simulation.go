@@ -108,7 +108,7 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	}
 	judge.holdAbove = draw(s, 3, 8, 8, 20) // Few, so that changes are held.
 	s.names = []string{"a", "b", "c", "d"}[:draw(s, 1, 2, 4)]
-	s.writes = draw(s, 1, 2, 6)
+	s.writes = draw(s, 1, 2, 6, 16)
 	store.PageMost = draw(s, 0, 0, 0, 10)
 	judge.store, judge.lag, judge.sees, judge.uses.unseen = store, s.lagOf, s.seesSince, s.unseen
 	s.network.patched, s.network.wrote = judge.patched, judge.changed
