@@ -34,6 +34,8 @@ const (
 	jitter = 5 * time.Millisecond
 	// slowMost is how long a fault delays an answer.
 	slowMost = 20 * time.Second
+	// beginsMost is how long a page of the initial events of a watch takes at most.
+	beginsMost = 500 * time.Millisecond
 	// noticed is after how long a client notices that its connection is gone, as by pings of HTTP/2.
 	noticed = 45 * time.Second
 )
@@ -80,6 +82,10 @@ type network struct {
 	waiting []*message
 	links   map[string]*link
 	skew    time.Duration // of the API server's Date
+	// unanswered is the share of answers to DELETE and PATCH that are lost whatever happens, of a hundred.
+	unanswered int
+	// brokenOff is the share of pages of initial events before which a watch breaks, of a hundred.
+	brokenOff int
 	// deleted is called with each DELETE of a replica that the API server has carried out, before the answer is sent.
 	deleted func(from string, a *apiserver.Answer)
 	// patched is called with each PATCH, like deleted.
@@ -279,10 +285,11 @@ const (
 )
 
 func (n *network) drawWrong(x *exchange, now time.Time) int {
-	switch l := x.link; {
+	l, changes := x.link, x.Method == http.MethodDelete || x.Method == http.MethodPatch
+	switch {
 	case now.Before(l.undiscovered) && apiserver.IsDiscovery(x.URL.Path):
 		return unavailable
-	case now.Before(l.unanswered) && (x.Method == http.MethodDelete || x.Method == http.MethodPatch) && n.random.IntN(2) == 0:
+	case changes && (now.Before(l.unanswered) && n.random.IntN(2) == 0 || n.random.IntN(100) < n.unanswered):
 		return lostAnswer
 	case now.Before(l.wrongUntil) && n.random.IntN(100) < l.wrong:
 		return n.random.IntN(kindsOfWrong)
@@ -332,6 +339,9 @@ func (n *network) ready(x *exchange, w *apiserver.Watch) {
 			after = min(after, n.upTo(lag.by))
 		}
 	}
+	if w.Begins() && n.store.PageMost > 0 {
+		after += n.upTo(beginsMost) // The next page of initial events, if there are several.
+	}
 	n.send(after, "event "+x.key, func() { n.event(x, w) })
 }
 
@@ -341,6 +351,8 @@ func (n *network) event(x *exchange, w *apiserver.Watch) {
 		w.Cut(errCut)
 	case time.Now().Before(x.link.down):
 		n.send(noticed, "cut "+x.key, func() { w.Cut(errCut) })
+	case w.Begins() && n.brokenOff > 0 && n.random.IntN(100) < n.brokenOff:
+		w.Cut(errCut)
 	default:
 		w.Send()
 	}

@@ -110,6 +110,7 @@ func newSimulation(ctx context.Context, dir string, seed uint64) (*simulation, e
 	s.names = []string{"a", "b", "c", "d"}[:draw(s, 1, 2, 4)]
 	s.writes = draw(s, 1, 2, 6, 16)
 	store.PageMost = draw(s, 0, 0, 0, 10)
+	s.network.unanswered, s.network.brokenOff = draw(s, 0, 0, 20), draw(s, 0, 2)
 	judge.store, judge.lag, judge.sees, judge.uses.unseen = store, s.lagOf, s.seesSince, s.unseen
 	s.network.patched, s.network.wrote = judge.patched, judge.changed
 	s.network.deleted = func(from string, a *apiserver.Answer) {

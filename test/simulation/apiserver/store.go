@@ -74,7 +74,8 @@ type table struct {
 
 // Store has every revision of everything since it was compacted.
 type Store struct {
-	// PageMost is how many objects a page of a list has at most; 0 for as many as the request wants.
+	// PageMost is how many objects a page of a list has at most, and how many initial events of a watch come at once; 0 for as many as the
+	// request wants.
 	PageMost int
 
 	clock func() time.Time

@@ -54,7 +54,7 @@ func (w *Watch) has() bool {
 	return w.table.after(w.sent) < len(w.table.log)
 }
 
-// Send sends what comes next: the initial events, or one change.
+// Send sends what comes next: initial events, or one change.
 func (w *Watch) Send() {
 	w.store.lock.Lock()
 	defer w.store.lock.Unlock()
@@ -63,20 +63,34 @@ func (w *Watch) Send() {
 		w.close()
 		return
 	}
-	if !w.started {
-		w.started = true
-		for _, o := range w.initial {
-			w.write(watch.Added, o)
-		}
-		if w.request.sendsInitial() {
-			w.bookmark(true)
-		}
-		w.initial = nil
-	} else {
+	if w.started {
 		w.next()
+	} else {
+		w.begin()
 	}
 	w.pump()
 }
+
+// begin writes the initial events, or a page of them.
+func (w *Watch) begin() {
+	page := w.initial
+	if most := w.store.PageMost; most > 0 {
+		page = page[:min(len(page), most)]
+	}
+	for _, o := range page {
+		w.write(watch.Added, o)
+	}
+	if w.initial = w.initial[len(page):]; len(w.initial) > 0 {
+		return
+	}
+	w.started = true
+	if w.request.sendsInitial() {
+		w.bookmark(true)
+	}
+}
+
+// Begins reports whether there are initial events that were not sent.
+func (w *Watch) Begins() bool { return !w.started }
 
 // next writes the next change of what the watch selects.
 func (w *Watch) next() {
