@@ -195,3 +195,30 @@ func eachHold(w *oracle.World, do func(metav1.Object, gc.PolicyHold)) {
 		}
 	}
 }
+
+// noteHolds notes the holds in the status of a stored policy.
+func (j *judge) noteHolds(o *apiserver.Object) {
+	var holds []gc.PolicyHold
+	switch p := stored(o).(type) {
+	case *gc.CleanupPolicy:
+		holds = p.Status.Holds
+	case *gc.ClusterCleanupPolicy:
+		holds = p.Status.Holds
+	}
+	for i := range holds {
+		j.listed[holds[i].ID] = holds[i]
+	}
+}
+
+// countsDiffer reports whether replicas may count differently what changes of the last ten minutes have made due in a namespace: one of
+// them had not run for so long when a hold began, and does not know what was counted before its start.
+func (j *judge) countsDiffer(namespace string, replicas []*replica) bool {
+	for _, h := range j.listed {
+		for _, r := range replicas {
+			if ran := h.Since.Sub(r.started); (h.Namespace == namespace || h.Namespace == "") && 0 < ran && ran < 10*time.Minute {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -61,15 +61,14 @@ func (s *simulation) differences(since time.Time) (out []string) {
 	least, most := s.judge.settled(now, time.Time{}), s.judge.settled(now, since)
 	answers := slices.Concat(answersOf(least), answersOf(most))
 	looping := s.judge.returns.namespaces(least.Objects)
-	shared := withHoldsOfOthers(least)
+	mayHold := s.mayHold(least)
 	for _, f := range least.Objects {
 		if looping.Has(f.Namespace) || len(looping) > 0 && hasCeilings(least) {
 			continue // A replica that has started since does not know what came back too often. So it counts others, too.
 		}
 		first, second := said[0][f.UID], said[1][f.UID]
 		what := fmt.Sprintf("%s %s/%s", f.Resource, f.Namespace, f.Name)
-		mayAdopt := shared.Has(f.Namespace + " " + first.policy())
-		if first != second && !first.knowsMore(second, mayAdopt) && !second.knowsMore(first, mayAdopt) {
+		if may := mayHold(f.Namespace, first); first != second && !first.knowsMore(second, may) && !second.knowsMore(first, may) {
 			out = append(out, fmt.Sprintf("%s: %+v and %+v", what, first, second))
 		}
 		if first.reason == "NoticePending" {
@@ -145,8 +144,8 @@ func (e explained) tells(other explained) bool {
 }
 
 // knowsMore reports whether a replica may say something else than another one, because the other one was behind or has started since.
-func (e explained) knowsMore(other explained, mayAdopt bool) bool {
-	return e.tells(other) || mayAdopt && other.adopts(e)
+func (e explained) knowsMore(other explained, mayHold bool) bool {
+	return e.tells(other) || mayHold && other.adopts(e)
 }
 
 // adopts reports whether one replica holds what is due by the other one.
@@ -159,6 +158,14 @@ func (e explained) adopts(other explained) bool {
 func (e explained) policy() string {
 	name, _, _ := strings.Cut(e.by, " ")
 	return name
+}
+
+// mayHold returns a function that reports whether one replica alone may hold an object, of which it says this or something else.
+func (s *simulation) mayHold(w *oracle.World) func(namespace string, e explained) bool {
+	shared := withHoldsOfOthers(w)
+	return func(namespace string, e explained) bool {
+		return shared.Has(namespace+" "+e.policy()) || s.judge.countsDiffer(namespace, s.replicas)
+	}
 }
 
 // withHoldsOfOthers returns the namespaces and policies in which objects wait for the approval of another policy. The status does not say

@@ -67,6 +67,8 @@ type judge struct {
 	faults    []string
 	holdAbove int // how many objects in a namespace one change may make due at once without a guardrail
 	holds     map[oracle.PolicyInNamespace]*hold
+	// listed are the holds that the status of a policy has ever listed, by their IDs.
+	listed map[string]gc.PolicyHold
 	// approved are the objects that somebody has approved.
 	approved sets.Set[types.UID]
 	records  records
@@ -88,7 +90,7 @@ type judge struct {
 func newJudge() *judge {
 	return &judge{
 		facts: map[*apiserver.Object]*lifecycle.Fact{}, policies: map[*apiserver.Object]runtime.Object{},
-		holds: map[oracle.PolicyInNamespace]*hold{}, around: map[string]time.Time{},
+		holds: map[oracle.PolicyInNamespace]*hold{}, listed: map[string]gc.PolicyHold{}, around: map[string]time.Time{},
 		matched: matched{spells: map[types.UID]map[string]*spell{}}, uses: uses{of: map[contentKey]*use{}},
 		returns:  returns{of: map[objectName]*returned{}, made: map[objectName][]byte{}, deleted: map[types.UID]bool{}},
 		approved: sets.Set[types.UID]{}, records: records{}, gone: records{}, deletes: map[string]int{},
@@ -108,6 +110,9 @@ func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
 	}
 	if edits {
 		j.ruled = e.Time
+	}
+	if isPolicy {
+		j.noteHolds(e.Object)
 	}
 	if edits || !isPolicy {
 		j.matched.observe(r, e)
