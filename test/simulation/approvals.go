@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -198,16 +199,20 @@ func eachHold(w *oracle.World, do func(metav1.Object, gc.PolicyHold)) {
 
 // noteHolds notes the holds in the status of a stored policy.
 func (j *judge) noteHolds(o *apiserver.Object) {
-	var holds []gc.PolicyHold
-	switch p := stored(o).(type) {
+	for _, h := range holdsOf(j.stored(o)) {
+		j.listed[h.ID] = h
+	}
+}
+
+// holdsOf are the holds in the status of a policy.
+func holdsOf(policy runtime.Object) []gc.PolicyHold {
+	switch p := policy.(type) {
 	case *gc.CleanupPolicy:
-		holds = p.Status.Holds
+		return p.Status.Holds
 	case *gc.ClusterCleanupPolicy:
-		holds = p.Status.Holds
+		return p.Status.Holds
 	}
-	for i := range holds {
-		j.listed[holds[i].ID] = holds[i]
-	}
+	return nil
 }
 
 // countsDiffer reports whether replicas may count differently what changes of the last ten minutes have made due in a namespace: one of

@@ -61,14 +61,14 @@ func (s *simulation) differences(since time.Time) (out []string) {
 	least, most := s.judge.settled(now, time.Time{}), s.judge.settled(now, since)
 	answers := slices.Concat(answersOf(least), answersOf(most))
 	looping := s.judge.returns.namespaces(least.Objects)
-	mayHold := s.mayHold(least)
+	shared := withHoldsOfOthers(least)
 	for _, f := range least.Objects {
 		if looping.Has(f.Namespace) || len(looping) > 0 && hasCeilings(least) {
 			continue // A replica that has started since does not know what came back too often. So it counts others, too.
 		}
 		first, second := said[0][f.UID], said[1][f.UID]
 		what := fmt.Sprintf("%s %s/%s", f.Resource, f.Namespace, f.Name)
-		if may := mayHold(f.Namespace, first); first != second && !first.knowsMore(second, may) && !second.knowsMore(first, may) {
+		if first != second && !s.mayDiffer(f.Namespace, first, second, shared) {
 			out = append(out, fmt.Sprintf("%s: %+v and %+v", what, first, second))
 		}
 		if first.reason == "NoticePending" {
@@ -143,11 +143,6 @@ func (e explained) tells(other explained) bool {
 	return e.reason == "NoticePending" && (other.state == "Due" || other.reason == "Held" || slices.Contains(waits, other.reason))
 }
 
-// knowsMore reports whether a replica may say something else than another one, because the other one was behind or has started since.
-func (e explained) knowsMore(other explained, mayHold bool) bool {
-	return e.tells(other) || mayHold && other.adopts(e)
-}
-
 // adopts reports whether one replica holds what is due by the other one.
 func (e explained) adopts(other explained) bool {
 	due := other.state == "Due" || slices.Contains(waits, other.reason)
@@ -160,12 +155,11 @@ func (e explained) policy() string {
 	return name
 }
 
-// mayHold returns a function that reports whether one replica alone may hold an object, of which it says this or something else.
-func (s *simulation) mayHold(w *oracle.World) func(namespace string, e explained) bool {
-	shared := withHoldsOfOthers(w)
-	return func(namespace string, e explained) bool {
-		return shared.Has(namespace+" "+e.policy()) || s.judge.countsDiffer(namespace, s.replicas)
-	}
+// mayDiffer reports whether replicas may say this of an object, because one of them was behind, or has started since a hold began. shared
+// are the namespaces and policies of withHoldsOfOthers.
+func (s *simulation) mayDiffer(namespace string, x, y explained, shared sets.Set[string]) bool {
+	return x.tells(y) || y.tells(x) ||
+		(x.adopts(y) || y.adopts(x)) && (shared.Has(namespace+" "+x.policy()) || s.judge.countsDiffer(namespace, s.replicas))
 }
 
 // withHoldsOfOthers returns the namespaces and policies in which objects wait for the approval of another policy. The status does not say

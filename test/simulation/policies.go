@@ -226,15 +226,12 @@ func (s *simulation) approveAll() {
 }
 
 func (s *simulation) approve(o *apiserver.Object) {
-	path, annotation := policiesPath+"/clustercleanuppolicies/"+o.Meta.Name, []string{}
-	switch p := stored(o).(type) {
-	case *gc.CleanupPolicy:
-		path, annotation = policiesPath+"/namespaces/"+p.Namespace+"/cleanuppolicies/"+p.Name, idsOf(p.Status.Holds)
-	case *gc.ClusterCleanupPolicy:
-		annotation = idsOf(p.Status.Holds)
+	path := policiesPath + "/clustercleanuppolicies/" + o.Meta.Name
+	if ns := o.Meta.Namespace; ns != "" {
+		path = policiesPath + "/namespaces/" + ns + "/cleanuppolicies/" + o.Meta.Name
 	}
-	if len(annotation) > 0 {
-		annotations := content{gc.AnnotationApprovedHold: strings.Join(annotation, ",")}
+	if ids := idsOf(holdsOf(s.judge.stored(o))); len(ids) > 0 {
+		annotations := content{gc.AnnotationApprovedHold: strings.Join(ids, ",")}
 		s.request(jane, http.MethodPatch, path, content{"metadata": content{"annotations": annotations}})
 	}
 }

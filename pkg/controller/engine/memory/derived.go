@@ -36,7 +36,7 @@ type Derived struct {
 	Unreadable *PolicyState
 	// Unselected is set if Winnow runs with --start-suspended, and no enforcing cluster policy selects the namespace.
 	Unselected bool
-
+	// deciders are those of the records. They are forgotten whenever policies change, so that none outlives its policy here.
 	deciders map[policy.Resolution]*decider
 }
 
