@@ -152,18 +152,6 @@ func TestNothingGoesBeforeItsNotice(t *testing.T) {
 			w.pass(time.Hour)
 			w.upsert(job(8*time.Hour, "a"))
 		}, true, 2 * time.Hour},
-		"it is kept for a while, and not all objects can be listed": {func(w *noticeWorld) {
-			rules := []*testbuilders.RuleBuilder{testbuilders.Rule("r", "1h").For(gc.ResourceJobs).Notice("2h"), testbuilders.Rule("s", "1h").For(gc.ResourcePods)}
-			w.observePolicy(testbuilders.Policy("p").Generation(2).Rules(rules...)) // Pods are not listed.
-			kept := *w.facts["a"]
-			kept.TTL = new("12h")
-			w.upsert(&kept)
-			w.storeAll()
-			kept = *w.facts["a"]
-			kept.TTL = nil
-			w.upsert(&kept)
-			w.listCovered()
-		}, true, 2 * time.Hour},
 		"an expression fails for a while": {func(w *noticeWorld) {
 			failed := *w.facts["a"]
 			failed.Failed = "no such key"

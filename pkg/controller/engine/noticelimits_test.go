@@ -56,6 +56,31 @@ func TestNoticeAboveALimitAfterAStart(t *testing.T) {
 	}
 }
 
+// TestNoticeWhileNotEverythingIsListed: after a start or a restore, the notice of an object that is due later counts until everything is
+// listed, because it may be due earlier by what is listed next.
+func TestNoticeWhileNotEverythingIsListed(t *testing.T) {
+	p := announcing(1, "1h", "2h")
+	for name, earlier := range map[string]bool{"it is due earlier by a newer state": true, "it is not": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newNoticeWorld(t, p)
+			a := job(2*time.Hour, "a")
+			w.upsert(a)
+			w.announces("a")
+			w.startAgain(p)
+			extended := *a
+			extended.TTL = new("12h")
+			w.upsert(&extended)
+			w.decided("a", policy.Wait, policy.ReasonNotDue)
+			if earlier {
+				w.upsert(a)
+			}
+			if kept := w.keepsNotices(); kept != earlier {
+				t.Errorf("keeps the notice: %t", kept)
+			}
+		})
+	}
+}
+
 // TestNoticeUnderACeiling: no rule asks for a notice, but the guardrail does.
 func TestNoticeUnderACeiling(t *testing.T) {
 	w := newNoticeWorld(t)

@@ -122,12 +122,6 @@ func (w *noticeWorld) write(all []*memory.Marks) {
 	w.confirmFresh()
 }
 
-// storeAll stores the marks, though not all of them are known.
-func (w *noticeWorld) storeAll() {
-	all, _ := w.MarksToStore(testbuilders.Home, w.now)
-	w.write(all)
-}
-
 // onlyMarks returns the name of the stored marks.
 func (w *noticeWorld) onlyMarks() (out types.NamespacedName) {
 	for out = range w.stored {

@@ -23,7 +23,7 @@ func (g *Gate) NoteNotice(rec *memory.Record, p *policy.Policy, d policy.Decisio
 		g.NoteDelivery(rec, a.Undelivered() && !acknowledged && announces(rec, p, d))
 		return
 	}
-	if !deletes && g.KeepNotice(rec) {
+	if g.KeepNotice(rec) {
 		return
 	}
 	g.ForgetNotice(rec) // One that does not fit must not count when the record is due earlier again.
