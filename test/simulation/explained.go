@@ -71,9 +71,6 @@ func (s *simulation) differences(since time.Time) (out []string) {
 		if first != second && !s.mayDiffer(f.Namespace, first, second, shared) {
 			out = append(out, fmt.Sprintf("%s: %+v and %+v", what, first, second))
 		}
-		if first.reason == "NoticePending" {
-			first = second // Of these two, it may have forgotten a notice.
-		}
 		if may := answersFor(f.UID, answers); !slices.ContainsFunc(may, first.as) && !first.between(may) {
 			out = append(out, fmt.Sprintf("%s: %+v, not %+v", what, first, may))
 		}
@@ -99,7 +96,7 @@ func answersFor(uid types.UID, all []map[types.UID]oracle.Answer) (out []oracle.
 }
 
 // waits are why objects that are due are kept for some time.
-var waits = []string{"NoticePending", "Notified", "WaitingForArchive", "NotArchived", "OutsideWindow"}
+var waits = []string{"NoticePending", "Notified", "WaitingForArchive", "NotArchived", "OutsideWindow", "WindowNeverOpens"}
 
 // as reports whether a replica says the same as the model, which does not know what waits for approval, or for others that go before it.
 func (e explained) as(a oracle.Answer) bool {
@@ -134,15 +131,6 @@ func (e explained) decidedAs(a oracle.Answer) bool {
 	return e.by == a.By && (e.at == 0 || a.At.IsZero() || after == 0 || after == 1)
 }
 
-// tells reports whether the one replica knows of a notice, or would give one, of which the other one has forgotten, or seen that none was
-// needed: it was behind. If it leads one day, it gives notice once more.
-func (e explained) tells(other explained) bool {
-	if e.state == "Notified" && other.state == "Waiting" {
-		return e.reason == other.reason
-	}
-	return e.reason == "NoticePending" && (other.state == "Due" || other.reason == "Held" || slices.Contains(waits, other.reason))
-}
-
 // adopts reports whether one replica holds what is due by the other one.
 func (e explained) adopts(other explained) bool {
 	due := other.state == "Due" || slices.Contains(waits, other.reason)
@@ -155,11 +143,10 @@ func (e explained) policy() string {
 	return name
 }
 
-// mayDiffer reports whether replicas may say this of an object, because one of them was behind, or has started since a hold began. shared
-// are the namespaces and policies of withHoldsOfOthers.
+// mayDiffer reports whether replicas may say this of an object, because one of them has started since a hold began. shared are the
+// namespaces and policies of withHoldsOfOthers.
 func (s *simulation) mayDiffer(namespace string, x, y explained, shared sets.Set[string]) bool {
-	return x.tells(y) || y.tells(x) ||
-		(x.adopts(y) || y.adopts(x)) && (shared.Has(namespace+" "+x.policy()) || s.judge.countsDiffer(namespace, s.replicas))
+	return (x.adopts(y) || y.adopts(x)) && (shared.Has(namespace+" "+x.policy()) || s.judge.countsDiffer(namespace, s.replicas))
 }
 
 // withHoldsOfOthers returns the namespaces and policies in which objects wait for the approval of another policy. The status does not say
