@@ -7,9 +7,11 @@ package facts
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 	"time"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,9 +21,9 @@ import (
 
 // Compact is the form in which facts are stored, since there may be a million. It is immutable.
 type Compact struct {
-	*shared
-	full            *lifecycle.Fact // the whole fact if the other fields cannot represent it; nil for most objects
-	id              string          // UID, then name, then two bytes of Content
+	*head
+	// id is the first byte of the encoded identity. A string would take eight more bytes.
+	id              *byte
 	ResourceVersion uint64
 	// In seconds since 1970. ended is when the object finished or, as long as it has not, when it started; 0 if neither.
 	created, ended uint32
@@ -29,8 +31,7 @@ type Compact struct {
 
 // Compress returns the compact form of a fact.
 func Compress(f *lifecycle.Fact) *Compact {
-	id := string(f.UID) + f.Name + string([]byte{byte(f.Content >> 8), byte(f.Content)})
-	k := &Compact{shared: sharedOf(f), id: id, ResourceVersion: f.ResourceVersion}
+	k := &Compact{head: headOf(f), id: encodeIdentity(f), ResourceVersion: f.ResourceVersion}
 	createdFits, endedFits := false, true
 	k.created, createdFits = seconds(f.Created)
 	switch {
@@ -43,9 +44,31 @@ func Compress(f *lifecycle.Fact) *Compact {
 	if isRare(f) || !createdFits || !endedFits || !f.Scheduled.Equal(k.scheduledFor()) {
 		full := *f
 		full.Labels, full.Controller = k.labels(), k.Controller
-		k.full = &full
+		k.head = &head{k.shared, &full}
 	}
 	return k
+}
+
+// encodeIdentity returns the first byte of the length of the rest, as a varint, and then the UID, the name, and two bytes of Content.
+func encodeIdentity(f *lifecycle.Fact) *byte {
+	n := len(f.UID) + len(f.Name) + 2
+	id := binary.AppendUvarint(make([]byte, 0, n+binary.MaxVarintLen16), uint64(n))
+	id = append(append(id, f.UID...), f.Name...)
+	id = append(id, byte(f.Content>>8), byte(f.Content))
+	return unsafe.StringData(string(id))
+}
+
+// identity is the UID, then the name, then two bytes of Content.
+func (k *Compact) identity() string {
+	n, size := uint64(0), 0
+	for shift := 0; ; shift += 7 {
+		b := *(*byte)(unsafe.Add(unsafe.Pointer(k.id), size))
+		n |= uint64(b&0x7f) << shift
+		if size++; b < 0x80 {
+			break
+		}
+	}
+	return unsafe.String((*byte)(unsafe.Add(unsafe.Pointer(k.id), size)), n)
 }
 
 // isRare reports whether a fact has any field for which Compact has none.
@@ -67,15 +90,16 @@ func seconds(t time.Time) (uint32, bool) {
 }
 
 // UID of the object.
-func (k *Compact) UID() types.UID { return types.UID(k.id[:k.uidLength]) }
+func (k *Compact) UID() types.UID { return types.UID(k.identity()[:k.uidLength]) }
 
 // Name of the object.
-func (k *Compact) Name() string { return k.nameIn(k.id) }
+func (k *Compact) Name() string { return k.nameIn(k.identity()) }
 
 // Content is a digest of what the object is to do; see lifecycle.Fact.
 func (k *Compact) Content() lifecycle.Digest {
-	n := len(k.id)
-	return lifecycle.Digest(k.id[n-2])<<8 | lifecycle.Digest(k.id[n-1])
+	id := k.identity()
+	n := len(id)
+	return lifecycle.Digest(id[n-2])<<8 | lifecycle.Digest(id[n-1])
 }
 
 // Created is when the object was created.
@@ -141,7 +165,7 @@ func (k *Compact) WithFirstSeen(at time.Time, seen lifecycle.FirstSeen) *Compact
 		seen.Why = full.Doubt
 	}
 	full.FinishedAt, full.Doubt, full.FirstSeen = at, "", &seen
-	out.full = &full
+	out.head = &head{k.shared, &full}
 	return &out
 }
 
@@ -190,8 +214,8 @@ func (k *Compact) SameAnnotations(o *Compact) bool {
 }
 
 func (k *Compact) labels() labels.Labels {
-	if k.shared.hasPlaceholders {
-		return placeholderLabels{k.shared, k.id}
+	if k.hasPlaceholders {
+		return placeholderLabels{k.shared, k.identity()}
 	}
 	return k.shared
 }

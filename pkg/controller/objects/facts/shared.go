@@ -22,6 +22,12 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
 )
 
+// head is what a Compact has a pointer to.
+type head struct {
+	*shared
+	full *lifecycle.Fact // the whole fact if a Compact cannot represent it; nil for most objects, which have the head of their shared
+}
+
 // shared has what several objects have in common. It exists once for all of them, as long as any of them exists. The exported fields mean
 // the same as in lifecycle.Fact. It also implements labels.Labels for these objects, unless hasPlaceholders is set.
 type shared struct {
@@ -53,14 +59,14 @@ const (
 // interned has each shared by its encoded contents. The pointers are weak, so a shared is freed with the last of its objects.
 var interned = struct {
 	sync.Mutex
-	all map[string]weak.Pointer[shared]
-	// Buffers of sharedOf: a key, and the keys of labels.
+	all map[string]weak.Pointer[head]
+	// Buffers of headOf: a key, and the keys of labels.
 	key    []byte
 	labels []string
-}{all: map[string]weak.Pointer[shared]{}}
+}{all: map[string]weak.Pointer[head]{}}
 
-// sharedOf returns the shared part of a fact.
-func sharedOf(f *lifecycle.Fact) *shared {
+// headOf returns the shared part of a fact, with its head.
+func headOf(f *lifecycle.Fact) *head {
 	interned.Lock()
 	defer interned.Unlock()
 	key, labelsAt := appendKey(interned.key[:0], f)
@@ -70,7 +76,10 @@ func sharedOf(f *lifecycle.Fact) *shared {
 	}
 	stored := string(key)
 	encoded := stored[labelsAt:]
-	k := &shared{
+	k := &struct { // One object, because one alone never remains.
+		head
+		of shared
+	}{of: shared{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
 		Controller: f.Controller, Conditions: f.Conditions, Propagation: f.Propagation, Rereads: f.Rereads,
 		uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
@@ -78,10 +87,11 @@ func sharedOf(f *lifecycle.Fact) *shared {
 		encodedLabels:   encodedLabels(encoded),
 		blocks:          encodedLabels(encoded).blocks(),
 		hasPlaceholders: strings.Contains(encoded, uidPlaceholder) || strings.Contains(encoded, namePlaceholder),
-	}
-	interned.all[stored] = weak.Make(k)
-	runtime.AddCleanup(k, forgetShared, stored)
-	return k
+	}}
+	k.shared = &k.of
+	interned.all[stored] = weak.Make(&k.head)
+	runtime.AddCleanup(&k.head, forgetShared, stored)
+	return &k.head
 }
 
 // forgetShared is called after a shared was freed. A new one may have been interned under the same key in the meantime.
