@@ -24,9 +24,12 @@ const asked = 3
 // explained is what a replica says of an object.
 type explained struct {
 	state, reason, mode string
-	// by is as in an oracle.Answer, and at in seconds since 1970, 0 if there is none.
+	// by is as in an oracle.Answer, and at in seconds since 1970, 0 if there is none or if it is not exact.
 	by string
 	at int64
+	// exact says that all replicas know when the object is due: none may know later than another one that a rule matches, or that something
+	// is unused or over a limit.
+	exact bool
 }
 
 // explain asks both replicas what they would do to each object, and why. Both must say the same, and what the model says. Since a time,
@@ -70,6 +73,9 @@ func (s *simulation) differences(since time.Time) (out []string) {
 		what := fmt.Sprintf("%s %s/%s", f.Resource, f.Namespace, f.Name)
 		if first != second && !s.mayDiffer(f.Namespace, first, second, shared) {
 			out = append(out, fmt.Sprintf("%s: %+v and %+v", what, first, second))
+		}
+		if first.reason == "NoticePending" && !first.exact {
+			first = second // Of these two, it may know of no notice that fits.
 		}
 		if may := answersFor(f.UID, answers); !slices.ContainsFunc(may, first.as) && !first.between(may) {
 			out = append(out, fmt.Sprintf("%s: %+v, not %+v", what, first, may))
@@ -131,6 +137,18 @@ func (e explained) decidedAs(a oracle.Answer) bool {
 	return e.by == a.By && (e.at == 0 || a.At.IsZero() || after == 0 || after == 1)
 }
 
+// tells reports whether the one replica knows of a notice, or would give one, and for the other one the object is due later than the notice
+// says, or was due earlier. If that one leads one day, it gives notice once more.
+func (e explained) tells(other explained) bool {
+	switch {
+	case e.exact:
+		return false
+	case e.state == "Notified" && other.state == "Waiting":
+		return e.reason == other.reason
+	}
+	return e.reason == "NoticePending" && (other.state == "Due" || other.reason == "Held" || slices.Contains(waits, other.reason))
+}
+
 // adopts reports whether one replica holds what is due by the other one.
 func (e explained) adopts(other explained) bool {
 	due := other.state == "Due" || slices.Contains(waits, other.reason)
@@ -143,10 +161,11 @@ func (e explained) policy() string {
 	return name
 }
 
-// mayDiffer reports whether replicas may say this of an object, because one of them has started since a hold began. shared are the
-// namespaces and policies of withHoldsOfOthers.
+// mayDiffer reports whether replicas may say this of an object, because one of them knew later that a rule matches, or has started since a
+// hold began. shared are the namespaces and policies of withHoldsOfOthers.
 func (s *simulation) mayDiffer(namespace string, x, y explained, shared sets.Set[string]) bool {
-	return (x.adopts(y) || y.adopts(x)) && (shared.Has(namespace+" "+x.policy()) || s.judge.countsDiffer(namespace, s.replicas))
+	return x.tells(y) || y.tells(x) ||
+		(x.adopts(y) || y.adopts(x)) && (shared.Has(namespace+" "+x.policy()) || s.judge.countsDiffer(namespace, s.replicas))
 }
 
 // withHoldsOfOthers returns the namespaces and policies in which objects wait for the approval of another policy. The status does not say
@@ -177,9 +196,8 @@ func explainedBy(candidates []gcv1alpha1.CleanupCandidate) map[types.UID]explain
 				e.by = "ceiling=" + by.Name
 			}
 		}
-		// A replica may know later than the other one that a rule matches, or that something is unused or over a limit.
-		known := c.Status.After == gcv1alpha1.AfterFinished || c.Status.After == gcv1alpha1.AfterCreated
-		if c.Status.DueTime != nil && known && len(c.Status.Limits) == 0 {
+		counted := c.Status.After == gcv1alpha1.AfterFinished || c.Status.After == gcv1alpha1.AfterCreated
+		if e.exact = counted && len(c.Status.Limits) == 0; e.exact && c.Status.DueTime != nil {
 			e.at = c.Status.DueTime.Unix()
 		}
 		out[types.UID(c.Name)] = e
