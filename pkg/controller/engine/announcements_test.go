@@ -152,22 +152,6 @@ func TestNothingGoesBeforeItsNotice(t *testing.T) {
 			w.pass(time.Hour)
 			w.upsert(job(8*time.Hour, "a"))
 		}, true, 2 * time.Hour},
-		"it is kept for a while, as a replica sees it that follows": {func(w *noticeWorld) {
-			w.Follow()
-			kept := *w.facts["a"]
-			kept.TTL = new("12h")
-			w.upsert(&kept)
-			w.upsert(job(7*time.Hour, "a"))
-			w.leadsAgain()
-		}, false, 2 * time.Hour},
-		"it is kept for a while, and another replica has led before that is stored": {func(w *noticeWorld) {
-			kept := *w.facts["a"]
-			kept.TTL = new("12h")
-			w.upsert(&kept)
-			w.upsert(job(7*time.Hour, "a"))
-			w.decided("a", policy.Hold, policy.ReasonNoticePending)
-			w.leadsAgain()
-		}, false, 2 * time.Hour},
 		"an expression fails for a while": {func(w *noticeWorld) {
 			failed := *w.facts["a"]
 			failed.Failed = "no such key"

@@ -77,17 +77,6 @@ func (e *simulation) listMarks(t *driver) {
 	t.MarksListed(sets.KeySet(e.stored), e.Now)
 }
 
-// confirmMarks compares the stored marks with the memory of a new leader, which must have them.
-func (e *simulation) confirmMarks(t *rapid.T) {
-	versions := map[types.NamespacedName]string{}
-	for name, m := range e.stored {
-		versions[name] = m.ResourceVersion
-	}
-	if !e.leader.ConfirmMarks(versions, e.next(), e.Now) {
-		t.Fatal("the new leader does not know the stored marks")
-	}
-}
-
 // date finds out from which times each replica counts, and sets the finish times of the World to the times of the leader.
 func (e *simulation) date() {
 	e.match()

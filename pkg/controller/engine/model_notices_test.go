@@ -25,8 +25,8 @@ import (
 type simNotices struct {
 	// told has the last notice of each object, until the object needs none any more, or is due later than it says.
 	told map[types.UID]model.Notice
-	// forgotten are the stored notices of objects that needed none since the leader leads.
-	forgotten map[types.UID]model.Notice
+	// forgotten are the stored notices of objects that needed none since the replica started.
+	forgotten map[*driver]map[types.UID]model.Notice
 }
 
 // storedNotices returns all notices that are stored.
@@ -40,13 +40,19 @@ func (e *simulation) storedNotices() map[types.UID]model.Notice {
 	return out
 }
 
-// startNotices is called when a replica leads. It forgets what does not fit by then.
-func (e *simulation) startNotices() {
-	if e.told == nil {
-		e.told = map[types.UID]model.Notice{}
+// startNotices is called when a replica starts, or when another one leads. It forgets nothing that is stored.
+func (e *simulation) startNotices(t *driver, started bool) {
+	if e.forgotten == nil {
+		e.forgotten, e.told = map[*driver]map[types.UID]model.Notice{}, map[types.UID]model.Notice{}
 	}
-	e.forgotten = map[types.UID]model.Notice{}
+	if started {
+		e.forgotten[t] = map[types.UID]model.Notice{}
+	}
 	e.forgetNotices()
+	if t != e.leader {
+		return
+	}
+	e.readNotices()
 	stored := e.storedNotices()
 	maps.DeleteFunc(e.told, func(uid types.UID, n model.Notice) bool {
 		return !stored[uid].Given.Equal(n.Given) // This replica cannot know of it. It gives notice again, if that is still demanded.
@@ -65,8 +71,10 @@ func (e *simulation) forgetNotices() {
 	stored := e.storedNotices()
 	keeps = e.KeepsNotices(stored)
 	for uid, n := range stored {
-		if !keeps[uid] {
-			e.forgotten[uid] = n
+		for _, forgotten := range e.forgotten {
+			if !keeps[uid] {
+				forgotten[uid] = n
+			}
 		}
 	}
 	e.readNotices()
@@ -76,7 +84,7 @@ func (e *simulation) forgetNotices() {
 func (e *simulation) readNotices() {
 	e.Notices = e.storedNotices()
 	maps.DeleteFunc(e.Notices, func(uid types.UID, n model.Notice) bool {
-		forgotten, ok := e.forgotten[uid]
+		forgotten, ok := e.forgotten[e.leader][uid]
 		return ok && policy.Announcement(forgotten).Equal(policy.Announcement(n))
 	})
 }
@@ -92,11 +100,12 @@ func (e *simulation) onlyTold(uid types.UID) bool {
 	return sent && counts
 }
 
-// sameNotices reports whether both replicas know the same about the notice of an object: the leader alone forgets notices.
+// sameNotices reports whether both replicas know the same about the notice of an object. One that has started since does not know what was
+// forgotten before.
 func (e *simulation) sameNotices(uid types.UID) bool {
-	_, stored := e.storedNotices()[uid]
-	_, counts := e.Notices[uid]
-	return stored == counts && !e.onlyTold(uid)
+	n, forgotten := e.forgotten[e.leader][uid]
+	other, forgottenToo := e.forgotten[e.follower][uid]
+	return !e.onlyTold(uid) && forgotten == forgottenToo && policy.Announcement(n).Equal(policy.Announcement(other))
 }
 
 // toGive returns the notices that a replica would give now.

@@ -88,6 +88,7 @@ func (e *simulation) follow() {
 	e.follower = e.start()
 	e.follower.Follow()
 	e.date()
+	e.startNotices(e.follower, true)
 	e.caughtUp = e.sameClearances() // The dates must be the same too; see checkFollower.
 	e.heldNotDue = sets.KeySet(e.under)
 	for _, uids := range e.DueBy() {
@@ -115,12 +116,10 @@ func (e *simulation) changeLeader(t *rapid.T) {
 		e.leader = e.start()
 	}
 	e.date()
-	e.startNotices()
+	e.startNotices(e.leader, fresh)
 	caughtUp := e.caughtUp         // follow sets it for the next follower.
 	e.recent = e.windows(e.leader) // The follower may have started after some of these changes.
-	e.leader.DoubtMarks(e.Now)
 	e.leader.Lead()
-	e.confirmMarks(t)
 	e.resetPaces(true)
 	if fresh || !caughtUp {
 		e.adoptAll(t, fresh)

@@ -77,7 +77,7 @@ func newEngine(t *rapid.T) *simulation {
 	e.budget = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "budget")
 	e.leader = e.start()
 	e.date()
-	e.startNotices()
+	e.startNotices(e.leader, true)
 	e.follow()
 	e.assess(simChange{start: true})
 	return e

@@ -109,7 +109,7 @@ func TestNoticesInDoubt(t *testing.T) {
 				}
 			},
 			func(w *noticeWorld) {
-				if !w.confirmsMarks() {
+				if !w.ConfirmMarks(map[types.NamespacedName]string{w.onlyMarks(): w.stored[w.onlyMarks()].ResourceVersion}, "99999", w.now) {
 					t.Error("does not confirm what it knows")
 				}
 			},

@@ -129,23 +129,6 @@ func (w *noticeWorld) onlyMarks() (out types.NamespacedName) {
 	return out
 }
 
-// confirmsMarks reports whether the engine knows the only marks as they are stored.
-func (w *noticeWorld) confirmsMarks() bool {
-	name := w.onlyMarks()
-	return w.ConfirmMarks(map[types.NamespacedName]string{name: w.stored[name].ResourceVersion}, "99999", w.now)
-}
-
-// leadsAgain makes the engine lead after another replica has led, which stored nothing.
-func (w *noticeWorld) leadsAgain() {
-	w.Helper()
-	w.Follow()
-	w.DoubtMarks(w.now)
-	w.Lead()
-	if !w.confirmsMarks() {
-		w.Fatal("does not confirm what it knows")
-	}
-}
-
 // announces gives the notices of these objects, and stores them.
 func (w *noticeWorld) announces(names ...string) {
 	w.Helper()

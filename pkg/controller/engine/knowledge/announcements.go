@@ -131,8 +131,7 @@ func (k *Knowledge) send(rec *memory.Record, n policy.Announcement) {
 }
 
 // ForgetNotice notes that no notice of a record counts any more. One that is still stored does not count again, whatever happens to the
-// record before the storage has changed. Only the leader forgets what is stored: a replica that follows may know less for a moment, and
-// learns from the storage what the leader has forgotten.
+// record before the storage has changed.
 func (k *Knowledge) ForgetNotice(rec *memory.Record) {
 	ns := rec.NS
 	_, changed := ns.Sent[rec]
@@ -140,7 +139,7 @@ func (k *Knowledge) ForgetNotice(rec *memory.Record) {
 	ns.ToAnnounce.Delete(rec)
 	ns.ToDeliver.Delete(rec)
 	for _, m := range ns.Marks {
-		if _, ok := m.AnnouncedIn(rec.UID()); ok && !k.Following {
+		if _, ok := m.AnnouncedIn(rec.UID()); ok {
 			m.Forget(rec.UID())
 			changed = true
 		}
@@ -216,15 +215,9 @@ func (k *Knowledge) NoticeDoubt() string {
 	return why
 }
 
-// DoubtMarks puts the stored notices in doubt until ConfirmMarks compares them: another replica has led meanwhile. So what this replica
-// forgot when it led before, and could not store, counts again.
+// DoubtMarks puts the stored notices in doubt until ConfirmMarks compares them: another replica has led meanwhile.
 func (k *Knowledge) DoubtMarks() {
 	k.marksDoubted = true
-	for _, ns := range k.Namespaces {
-		for _, m := range ns.Marks {
-			m.Forgotten = nil
-		}
-	}
 	k.touchNotified()
 }
 
