@@ -76,7 +76,7 @@ func headOf(f *lifecycle.Fact) *head {
 	}
 	stored := string(key)
 	encoded := stored[labelsAt:]
-	k := &struct { // One object, because one alone never remains.
+	k := &struct { // One object, so that the head exists as long as the shared does: the pointer to the head is weak.
 		head
 		of shared
 	}{of: shared{
