@@ -40,11 +40,15 @@ func (j *judge) changed() {
 	maps.DeleteFunc(j.holds, func(key oracle.PolicyInNamespace, h *hold) bool { return !h.waits(policyOf(after, key)) })
 	j.noteApprovals(before, after)
 	uncounted := j.uncounted(before, after)
-	for key, uids := range oracle.NewlyDue(before, after) {
+	due, together := oracle.NewlyDue(before, after), map[string][]types.UID{}
+	for key, uids := range due {
+		due[key] = slices.DeleteFunc(uids, uncounted.Has)
+		together[key.Namespace] = append(together[key.Namespace], due[key]...)
+	}
+	for key, uids := range due {
 		p := policyOf(after, key)
-		uids = slices.DeleteFunc(uids, uncounted.Has)
 		tooMany := len(uids) > max(j.limitOf(before, key.Namespace), j.limitOf(after, key.Namespace))
-		if p == nil || !tooMany && !j.tooLarge(before, after, key.Namespace, uids) {
+		if p == nil || len(uids) == 0 || !tooMany && !j.tooLarge(before, after, key.Namespace, together[key.Namespace]) {
 			continue
 		}
 		h := &hold{since: now, generation: p.GetGeneration(), approved: p.GetAnnotations()[gc.AnnotationApprovedHold], uids: sets.New(uids...)}
@@ -111,7 +115,7 @@ func (j *judge) limitOf(w *oracle.World, namespace string) int {
 	return j.holdAbove
 }
 
-// tooLarge reports whether newly due objects are surely a larger share of all candidates of their namespace than may go without approval.
+// tooLarge reports whether newly due objects, by all policies together, are surely a larger share of all candidates of their namespace than may go without approval.
 // Objects that were deleted lately are candidates too. Objects above a ceiling are not.
 func (j *judge) tooLarge(before, after *oracle.World, namespace string, uids []types.UID) bool {
 	was, ok := before.HoldAbovePercent(namespace)
