@@ -418,6 +418,23 @@ func TestStatusOfALeaderThatStartsWithAnApproval(t *testing.T) {
 	w.takesOnceListed(all...)
 }
 
+// TestAHoldThatWasApprovedOnAnotherPolicy: a replica starts when a hold was approved, and the leader has not written yet that the objects
+// of another policy do not wait under it any more.
+func TestAHoldThatWasApprovedOnAnotherPolicy(t *testing.T) {
+	all := names("a-", 4)
+	hold := func(of string) gc.PolicyHold {
+		return gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Policy: of}
+	}
+	w := restarted(t, testbuilders.Now)
+	w.lists([]string{testbuilders.Home},
+		ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{
+			ObservedGeneration: 1, Due: 4, Held: 4, Holds: []gc.PolicyHold{hold(testbuilders.Home + "/other")},
+		}),
+		testbuilders.Policy("other").Rules(testbuilders.Rule("r", "30m").Labelled("none", "such")).
+			Annotated(gc.AnnotationApprovedHold, "X").Status(statusOf(1, hold(""))))
+	w.takesOnceListed(all...)
+}
+
 // TestDoubtBeforeARestart: while Winnow is not certain, it deletes nothing. What a person has approved, or time has made due, needs no
 // approval after a restart in such a moment.
 func TestDoubtBeforeARestart(t *testing.T) {

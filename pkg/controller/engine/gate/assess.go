@@ -277,19 +277,20 @@ func (g *Gate) countUnreported(all []*batch) {
 	for _, b := range all {
 		if b.Changes.Shown().Unseen {
 			ps := g.PolicyState(b.policy.NamespacedName)
-			now, reported := g.countOverdue(ps, overdue), unheldByStatus(ps)
+			now, reported := g.countOverdue(ps, overdue), g.unheldByStatus(ps)
 			b.Unreported = max(now.all-reported.all, now.free-reported.free)
 		}
 	}
 }
 
 // unheldByStatus returns how many objects the last status of the policy counts as due and not held, or only as waiting for something, plus
-// those that were approved since.
-func unheldByStatus(ps *memory.PolicyState) overdueCount {
+// those that were approved since, perhaps on another policy, whose change is the cause of the hold.
+func (g *Gate) unheldByStatus(ps *memory.PolicyState) overdueCount {
 	s := ps.Stored.Status
 	n := max(0, s.Due-s.Held+s.Waiting)
-	for _, h := range s.Holds {
-		if ps.Approves(h.ID) {
+	for i := range s.Holds {
+		h := &s.Holds[i]
+		if owner := g.ownerOf(h, ps); owner != nil && owner.Approves(h.ID) {
 			n += h.Objects
 		}
 	}
