@@ -119,8 +119,11 @@ func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
 	}
 	j.uses.observe(r, e)
 	j.returns.observe(r, e)
-	if e.Type == watch.Deleted {
-		j.records.noteGone(e.Object.Meta.UID, e.Time)
+	switch uid := e.Object.Meta.UID; {
+	case e.Type == watch.Deleted:
+		j.records.noteGone(uid, e.Time)
+	case e.Before != nil && e.Before.Meta.DeletionTimestamp != nil:
+		delete(j.records, uid) // If the answer was lost, Winnow does not know any more that it was its DELETE.
 	}
 }
 
