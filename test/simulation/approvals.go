@@ -115,8 +115,8 @@ func (j *judge) limitOf(w *oracle.World, namespace string) int {
 	return j.holdAbove
 }
 
-// tooLarge reports whether newly due objects, by all policies together, are surely a larger share of all candidates of their namespace than may go without approval.
-// Objects that were deleted lately are candidates too. Objects above a ceiling are not.
+// tooLarge reports whether newly due objects, by all policies together, are surely a larger share of all candidates of their namespace than
+// may go without approval. Objects that were deleted lately are candidates too. Objects above a ceiling are not.
 func (j *judge) tooLarge(before, after *oracle.World, namespace string, uids []types.UID) bool {
 	was, ok := before.HoldAbovePercent(namespace)
 	percent, still := after.HoldAbovePercent(namespace)

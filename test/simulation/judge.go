@@ -119,12 +119,7 @@ func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
 	}
 	j.uses.observe(r, e)
 	j.returns.observe(r, e)
-	switch uid := e.Object.Meta.UID; {
-	case e.Type == watch.Deleted:
-		j.records.noteGone(uid, e.Time)
-	case e.Before != nil && e.Before.Meta.DeletionTimestamp != nil:
-		delete(j.records, uid) // If the answer was lost, Winnow does not know any more that it was its DELETE.
-	}
+	j.records.observe(e)
 }
 
 func (j *judge) fault(format string, args ...any) {

@@ -9,8 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
 
 	gcv1alpha1 "github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
 
 // recordedSoon and recordedAtLast are after how long a deletion is recorded: without a fault, and whatever goes wrong. A replica that is
@@ -37,11 +39,16 @@ func (r records) forget(lost func(deletion) bool) {
 	maps.DeleteFunc(r, func(_ types.UID, d deletion) bool { return lost(d) })
 }
 
-// noteGone notes that an object has gone.
-func (r records) noteGone(of types.UID, at time.Time) {
-	if d, ok := r[of]; ok {
-		d.gone = at
-		r[of] = d
+// observe takes in a change of the store.
+func (r records) observe(e apiserver.Event) {
+	uid := e.Object.Meta.UID
+	switch d, ok := r[uid]; {
+	case !ok:
+	case e.Type == watch.Deleted:
+		d.gone = e.Time
+		r[uid] = d
+	case e.Before != nil && e.Before.Meta.DeletionTimestamp != nil:
+		delete(r, uid) // If the answer was lost, Winnow does not know any more that it was its DELETE.
 	}
 }
 
