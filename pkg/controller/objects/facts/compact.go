@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 	"unsafe"
@@ -52,22 +53,14 @@ func Compress(f *lifecycle.Fact) *Compact {
 // encodeIdentity returns the first byte of the length of the rest, as a varint, and then the UID, the name, and two bytes of Content.
 func encodeIdentity(f *lifecycle.Fact) *byte {
 	n := len(f.UID) + len(f.Name) + 2
-	id := binary.AppendUvarint(make([]byte, 0, n+binary.MaxVarintLen16), uint64(n))
+	id := binary.AppendUvarint(make([]byte, 0, (bits.Len(uint(n))+6)/7+n), uint64(n)) // A varint has seven bits in each byte.
 	id = append(append(id, f.UID...), f.Name...)
-	id = append(id, byte(f.Content>>8), byte(f.Content))
-	return unsafe.StringData(string(id))
+	return unsafe.SliceData(append(id, byte(f.Content>>8), byte(f.Content)))
 }
 
 // identity is the UID, then the name, then two bytes of Content.
 func (k *Compact) identity() string {
-	n, size := uint64(0), 0
-	for shift := 0; ; shift += 7 {
-		b := *(*byte)(unsafe.Add(unsafe.Pointer(k.id), size))
-		n |= uint64(b&0x7f) << shift
-		if size++; b < 0x80 {
-			break
-		}
-	}
+	n, size := uvarint(k.id)
 	return unsafe.String((*byte)(unsafe.Add(unsafe.Pointer(k.id), size)), n)
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -189,15 +190,20 @@ type encodedLabels string
 
 // next decodes the first string.
 func (l encodedLabels) next() (first string, rest encodedLabels) {
-	n, size := uint64(0), 0
-	for shift := 0; ; shift += 7 { // Like binary.Uvarint, which accepts no string.
-		b := l[size]
+	n, size := uvarint(unsafe.StringData(string(l)))
+	return string(l[size : size+int(n)]), l[size+int(n):]
+}
+
+// uvarint decodes what binary.AppendUvarint has encoded, and returns how many bytes that takes. It is like binary.Uvarint, which accepts
+// neither a string nor a pointer.
+func uvarint(first *byte) (n uint64, size int) {
+	for shift := 0; ; shift += 7 {
+		b := *(*byte)(unsafe.Add(unsafe.Pointer(first), size))
 		n |= uint64(b&0x7f) << shift
 		if size++; b < 0x80 {
-			break
+			return n, size
 		}
 	}
-	return string(l[size : size+int(n)]), l[size+int(n):]
 }
 
 // perBlock is how many labels are looked through one by one. Few objects have more, but an object may have tens of thousands, and every
