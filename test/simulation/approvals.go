@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -203,20 +202,9 @@ func eachHold(w *oracle.World, do func(metav1.Object, gc.PolicyHold)) {
 
 // noteHolds notes the holds in the status of a stored policy.
 func (j *judge) noteHolds(o *apiserver.Object) {
-	for _, h := range holdsOf(j.stored(o)) {
+	for _, h := range gc.HoldsOf(j.stored(o)) {
 		j.listed[h.ID] = h
 	}
-}
-
-// holdsOf are the holds in the status of a policy.
-func holdsOf(policy runtime.Object) []gc.PolicyHold {
-	switch p := policy.(type) {
-	case *gc.CleanupPolicy:
-		return p.Status.Holds
-	case *gc.ClusterCleanupPolicy:
-		return p.Status.Holds
-	}
-	return nil
 }
 
 // countsDiffer reports whether replicas may count differently what changes of the last ten minutes have made due in a namespace: one of

@@ -230,7 +230,7 @@ func (s *simulation) approve(o *apiserver.Object) {
 	if ns := o.Meta.Namespace; ns != "" {
 		path = policiesPath + "/namespaces/" + ns + "/cleanuppolicies/" + o.Meta.Name
 	}
-	if ids := idsOf(holdsOf(s.judge.stored(o))); len(ids) > 0 {
+	if ids := idsOf(gc.HoldsOf(s.judge.stored(o))); len(ids) > 0 {
 		annotations := content{gc.AnnotationApprovedHold: strings.Join(ids, ",")}
 		s.request(jane, http.MethodPatch, path, content{"metadata": content{"annotations": annotations}})
 	}

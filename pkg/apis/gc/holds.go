@@ -112,6 +112,17 @@ func ReferrersAdvice() string {
 		"once artifacts/optional/more-resources.yaml is applied)"
 }
 
+// HoldsOf returns the holds in the status of a CleanupPolicy or ClusterCleanupPolicy; nil for anything else.
+func HoldsOf(policy any) []PolicyHold {
+	switch p := policy.(type) {
+	case *CleanupPolicy:
+		return p.Status.Holds
+	case *ClusterCleanupPolicy:
+		return p.Status.Holds
+	}
+	return nil
+}
+
 // ApproveCommand returns the command that approves a hold in the status of this policy, which may be a hold of another policy.
 func (h *PolicyHold) ApproveCommand(namespace, name string) string {
 	owner := h.Owner(types.NamespacedName{Namespace: namespace, Name: name})

@@ -419,14 +419,3 @@ func notAffected(was, is *view.Due) bool {
 func nameOf(p metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()}
 }
-
-// holdsOf returns the holds in the status of a policy.
-func holdsOf(p metav1.Object) []gc.PolicyHold {
-	switch p := p.(type) {
-	case *gc.CleanupPolicy:
-		return p.Status.Holds
-	case *gc.ClusterCleanupPolicy:
-		return p.Status.Holds
-	}
-	return nil
-}

@@ -268,7 +268,7 @@ func (a *account) approved() []string {
 	}
 	ids := gc.NewlyApproved(a.After, a.Before)
 	var released []string
-	for _, h := range holdsOf(a.Before) {
+	for _, h := range gc.HoldsOf(a.Before) {
 		if slices.Contains(ids, h.ID) {
 			released = append(released, fmt.Sprintf("%s in %s", number(int(h.Objects), "object"), cmp.Or(h.Namespace, "all namespaces")))
 		}
