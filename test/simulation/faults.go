@@ -109,7 +109,7 @@ func (s *simulation) late(host string, during, by time.Duration) {
 // kill ends a replica at once, as SIGKILL does, and starts another one.
 func (s *simulation) kill(i int) {
 	old := s.replicas[i]
-	lost := recordedSoon + slowMost // An answer may be lost at any time.
+	lost := recordedSoon
 	if s.lagOf(old.host) > 0 {
 		lost = recordedAtLast
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/winnow-dev/winnow/test/simulation/apiserver"
 )
 
-// recordedSoon and recordedAtLast are after how long a deletion is recorded: without a fault, and whatever goes wrong. A replica that is
-// killed loses what it has not stored.
-const recordedSoon, recordedAtLast = 10 * time.Second, 5 * time.Minute
+// recordedSoon and recordedAtLast are after how long a deletion is recorded: without a fault, but for an answer that is lost, and whatever
+// goes wrong. A replica that is killed loses what it has not stored.
+const recordedSoon, recordedAtLast = 10*time.Second + slowMost, 5 * time.Minute
 
 // deletion is a DELETE that was carried out.
 type deletion struct {
@@ -68,7 +68,7 @@ func (s *simulation) unrecorded() {
 		stored.Insert(types.UID(answers[0][i].Name))
 	}
 	for uid, d := range s.judge.records {
-		if !stored.Has(uid) && !d.goneSince(began.Add(-recordedSoon-slowMost)) {
+		if !stored.Has(uid) && !d.goneSince(began.Add(-recordedSoon)) {
 			s.judge.fault("no record of this at %s: %s", d.at.Format(time.TimeOnly), d.what)
 		}
 	}

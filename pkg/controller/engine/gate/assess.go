@@ -284,7 +284,7 @@ func (g *Gate) countUnreported(all []*batch) {
 }
 
 // unheldByStatus returns how many objects the last status of the policy counts as due and not held, or only as waiting for something, plus
-// those that were approved since, perhaps on another policy, whose change is the cause of the hold.
+// those whose hold was approved since, on this policy or on the policy that owns the hold.
 func (g *Gate) unheldByStatus(ps *memory.PolicyState) overdueCount {
 	s := ps.Stored.Status
 	n := max(0, s.Due-s.Held+s.Waiting)

@@ -149,9 +149,9 @@ func (k *Knowledge) ForgetNotice(rec *memory.Record) {
 	}
 }
 
-// KeepNotice keeps the notice of a record that nothing deletes by then, as far as it is known, until everything is known that this depends
-// on: after a start or a restore, perhaps its controller is not listed yet, what fills its limit, or a newer state. It reports false if
-// everything is known, or if there is no notice.
+// KeepNotice keeps a notice that does not fit its record until everything is listed that this depends on. After a start or a restore, the
+// controller of the object may be missing, what fills its limit, or a newer state. It reports false if everything is listed, or if there is
+// no notice.
 func (k *Knowledge) KeepNotice(rec *memory.Record) bool {
 	ns := rec.NS
 	if rec.Announced().Given.IsZero() || k.Unlisted(ns) == "" {
