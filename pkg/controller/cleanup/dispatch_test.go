@@ -140,30 +140,6 @@ func TestDispatchContinuesOnceMemoryIsFresh(t *testing.T) {
 	}
 }
 
-// TestDispatchIsReadyInTime: an object that becomes due later is deleted in time, with a reading that began before. Nothing is read until
-// then.
-func TestDispatchIsReadyInTime(t *testing.T) {
-	w := newWorld(t)
-	finished := testbuilders.Job("later").Complete(testbuilders.Now.Add(time.Minute)) // The server and the tracker have the Job.
-	w.do(func() { w.jobs["later"] = finished.Obj() })
-	w.tracker.Upsert(facts.Compress(finished.Fact()), testbuilders.Now)
-	w.run()
-	w.until("the loop sleeps", w.time.HasWaiters)
-	w.time.Step(30 * time.Second)
-	if n := w.requests("GET"); n != 0 {
-		t.Errorf("%d readings, but nothing is due", n)
-	}
-	w.time.SetTime(testbuilders.Now.Add(time.Minute - readEvery))
-	w.until("it is read before", func() bool { return w.requests("GET "+leasePath) == 1 })
-	if n := w.requests("DELETE"); n != 0 {
-		t.Error("it was deleted before its time")
-	}
-	w.passes(10*time.Millisecond, "it is deleted", func() bool { return w.requests("DELETE") == 1 })
-	if late := w.deletes["later"].Sub(testbuilders.Now.Add(time.Minute)); late < 0 || late > 100*time.Millisecond {
-		t.Errorf("it was deleted %s late", late)
-	}
-}
-
 // TestDispatchWaitsForRequests: when dispatch returns, no request of this replica is in flight.
 func TestDispatchWaitsForRequests(t *testing.T) {
 	w := newWorld(t)
