@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,6 +102,43 @@ func TestChangesDoNotWaitForever(t *testing.T) {
 	list("pods", testbuilders.Pod("a").Succeeded(w.now.Add(-time.Hour)).Fact(), testbuilders.Pod("b").Succeeded(w.now.Add(-time.Hour)).Fact())
 	w.takes()
 	w.oneHold("p", 2)
+}
+
+// TestObservedAgainAfterAStart: at a start, Pods fail for so long that changes no longer wait for them, but nothing could be assessed yet. Once
+// they can be observed, only what was due before the start counts as the work of a change.
+func TestObservedAgainAfterAStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		due  time.Duration // for so long; everything becomes due before Pods can be observed
+		held bool
+	}{
+		"they were due before the start":  {due: 10 * time.Minute, held: true},
+		"they became due since the start": {due: knowledge.GiveUpAfter},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := restarted(t, testbuilders.Now)
+			w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(statusOf(1)))
+			failed := errors.New("no right")
+			w.Observing("pods", failed, w.now)
+			w.now = w.now.Add(knowledge.GiveUpAfter)
+			w.Observing("pods", failed, w.now)
+			finished := w.now.Add(-30*time.Minute - c.due)
+			for _, name := range names("pod-", 2) {
+				w.upsert(testbuilders.Pod(name).Succeeded(finished).Fact())
+			}
+			for _, name := range names("job-", 2) {
+				w.upsert(testbuilders.Job(name).Complete(finished).Fact())
+			}
+			w.Observing("pods", nil, w.now)
+			w.listCovered()
+			w.confirmFresh()
+			if c.held {
+				w.takes()
+				w.oneHold("p", 4)
+				return
+			}
+			w.takes(slices.Concat(names("pod-", 2), names("job-", 2))...)
+		})
+	}
 }
 
 // TestQuotasInDoubt: while quotas cannot be observed, or their watch is silent, objects that are due because of a percentage of a quota are

@@ -69,8 +69,9 @@ func (k *Knowledge) giveUp(resource string, now time.Time) {
 	}
 }
 
-// recovered records that a resource can be observed again. Where changes no longer waited for its objects, their return is recorded as a
-// separate change, so that not too many of them are deleted at once.
+// recovered records that a resource can be observed again. Where changes were assessed without its objects, their return is recorded as a
+// separate change, so that not too many of them are deleted at once. Where nothing was assessed since a start, they belong to the unseen
+// change: a separate one would claim everything that became due since the start.
 func (k *Knowledge) recovered(resource string, now time.Time) {
 	delete(k.Failing.since, resource)
 	if !k.Failing.Skipped.Has(resource) {
@@ -78,7 +79,7 @@ func (k *Knowledge) recovered(resource string, now time.Time) {
 	}
 	k.Failing.Skipped.Delete(resource)
 	for _, ns := range k.Namespaces {
-		if ns.Covers(resource) && ns.Listed[resource] != ns.Covered[resource] && !ns.Removed() {
+		if ns.Covers(resource) && ns.Listed[resource] != ns.Covered[resource] && !ns.Removed() && !ns.Changes.Unseen() {
 			k.RecordChange(ns, approval.Change{
 				ID:   fmt.Sprint("observation of ", resource, " in ", ns.Revision.UID),
 				Text: "the observation of " + resource + ", which failed before,", Write: k.Writes + 1, Recurs: true,
