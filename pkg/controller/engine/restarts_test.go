@@ -419,20 +419,36 @@ func TestStatusOfALeaderThatStartsWithAnApproval(t *testing.T) {
 }
 
 // TestAHoldThatWasApprovedOnAnotherPolicy: a replica starts when a hold was approved, and the leader has not written yet that the objects
-// of another policy do not wait under it any more.
+// of another policy do not wait under it any more. A leader that has just started may have written status meanwhile.
 func TestAHoldThatWasApprovedOnAnotherPolicy(t *testing.T) {
-	all := names("a-", 4)
 	hold := func(of string) gc.PolicyHold {
 		return gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Policy: of}
 	}
-	w := restarted(t, testbuilders.Now)
-	w.lists([]string{testbuilders.Home},
-		ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{
-			ObservedGeneration: 1, Due: 4, Held: 4, Holds: []gc.PolicyHold{hold(testbuilders.Home + "/other")},
-		}),
-		testbuilders.Policy("other").Rules(testbuilders.Rule("r", "30m").Labelled("none", "such")).
-			Annotated(gc.AnnotationApprovedHold, "X").Status(statusOf(1, hold(""))))
-	w.takesOnceListed(all...)
+	p, other := ttlPolicy("30m", 1), testbuilders.Policy("other").Rules(testbuilders.Rule("r", "30m").Labelled("none", "such")).
+		Annotated(gc.AnnotationApprovedHold, "X")
+	start := func(t *testing.T) *world {
+		w := restarted(t, testbuilders.Now)
+		w.lists([]string{testbuilders.Home}, p, other)
+		return w
+	}
+	for name, lead := range map[string]func(t *testing.T){
+		"no leader": func(*testing.T) {},
+		"a leader has just started": func(t *testing.T) {
+			w := start(t)
+			for name, b := range map[string]*testbuilders.PolicyBuilder{"p": p, "other": other} {
+				b.Status(status.Of(new(w.report(name)), metav1.NewTime(w.now)))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.Status(gc.CleanupPolicyStatus{
+				ObservedGeneration: 1, Due: 4, Held: 4, Holds: []gc.PolicyHold{hold(testbuilders.Home + "/other")},
+			})
+			other.Status(statusOf(1, hold("")))
+			lead(t)
+			start(t).takesOnceListed(names("a-", 4)...)
+		})
+	}
 }
 
 // TestDoubtBeforeARestart: while Winnow is not certain, it deletes nothing. What a person has approved, or time has made due, needs no

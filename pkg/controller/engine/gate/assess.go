@@ -284,15 +284,21 @@ func (g *Gate) countUnreported(all []*batch) {
 }
 
 // unheldByStatus returns how many objects the last status of the policy counts as due and not held, or only as waiting for something, plus
-// those whose hold was approved since, on this policy or on the policy that owns the hold.
+// those whose hold was approved since.
 func (g *Gate) unheldByStatus(ps *memory.PolicyState) overdueCount {
 	s := ps.Stored.Status
-	n := max(0, s.Due-s.Held+s.Waiting)
-	for i := range s.Holds {
-		h := &s.Holds[i]
+	n := max(0, s.Due-s.Held+s.Waiting) + g.ApprovedSince(ps)
+	return overdueCount{int(n), int(n - s.WaitingForWindow)}
+}
+
+// ApprovedSince returns how many objects the last status of a policy counts under holds that were approved since, on this policy or on the
+// policy that owns the hold.
+func (g *Gate) ApprovedSince(ps *memory.PolicyState) (n int64) {
+	for i := range ps.Stored.Status.Holds {
+		h := &ps.Stored.Status.Holds[i]
 		if owner := g.ownerOf(h, ps); owner != nil && owner.Approves(h.ID) {
 			n += h.Objects
 		}
 	}
-	return overdueCount{int(n), int(n - s.WaitingForWindow)}
+	return n
 }

@@ -108,6 +108,7 @@ func (v *View) finishCluster(r *report.Report, ps *memory.PolicyState) {
 func (v *View) report(ps *memory.PolicyState) report.Report {
 	r := report.Report{
 		Stored: ps.Stored, Unreadable: ps.Err, Deleted: ps.Deleted, LastDeletion: ps.LastDeletion, ClockDoubt: v.Fresh.ClockDoubt(),
+		ApprovedSince: v.ApprovedSince(ps),
 	}
 	if ps.Compiled == nil {
 		return r

@@ -62,6 +62,8 @@ type Report struct {
 	Unassessed bool
 	// Starting is set while Winnow does not know what may have changed while no controller ran.
 	Starting bool
+	// ApprovedSince is how many objects the stored status counts under holds that were approved since.
+	ApprovedSince int64
 
 	Candidates, Due, Held, Waiting, WaitingForWindow, Deleted int64
 	NextDeletion, LastDeletion                                *metav1.Time

@@ -58,14 +58,8 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 // replica and by others. The objects of approved holds, which are not listed any more, are not held.
 func keepCounts(s *gc.CleanupPolicyStatus, r *report.Report) {
 	last := r.Stored.Status
-	s.Candidates, s.Due, s.Held, s.Waiting, s.WaitingForWindow = last.Candidates, last.Due, last.Held, last.Waiting, last.WaitingForWindow
-	approved := gc.ApprovedHolds(r.Annotations[gc.AnnotationApprovedHold])
-	for _, h := range last.Holds {
-		if slices.Contains(approved, h.ID) {
-			s.Held -= h.Objects
-		}
-	}
-	s.Held = max(0, s.Held)
+	s.Candidates, s.Due, s.Waiting, s.WaitingForWindow = last.Candidates, last.Due, last.Waiting, last.WaitingForWindow
+	s.Held = max(0, last.Held-r.ApprovedSince)
 }
 
 // onlyCounts reports whether two statuses differ only in counts, the times of deletions, and the messages of conditions, which have counts.
