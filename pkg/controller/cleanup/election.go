@@ -12,7 +12,43 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	componentbaseconfig "k8s.io/component-base/config"
 )
+
+// sparing is a lock that renews the Lease less often than the elector of client-go asks. The elector renews its own Lease as often as others
+// look whether it is free: Winnow wants the looks soon, and each renewal is a write to etcd.
+type sparing struct {
+	resourcelock.Interface
+	spare time.Duration
+	// renewed is when the Lease was last written; zero if it was read since, or if the last write failed.
+	renewed time.Time
+}
+
+// spareOf returns for how long a renewal is enough. A leader that cannot renew stops a deadline after the elector last thought that it had,
+// which is up to that much later, and must be before the Lease ends.
+func spareOf(e *componentbaseconfig.LeaderElectionConfiguration) time.Duration {
+	return (e.LeaseDuration.Duration - e.RenewDeadline.Duration) / 3
+}
+
+func (s *sparing) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	s.renewed = time.Time{}
+	return s.Interface.Get(ctx)
+}
+
+// Update writes the Lease, or does nothing if this replica wrote it a moment ago and has not read it since, as before it takes the Lease or
+// gives it back.
+func (s *sparing) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	now := time.Now()
+	if now.Sub(s.renewed) < s.spare {
+		return nil
+	}
+	s.renewed = time.Time{}
+	err := s.Interface.Update(ctx, record)
+	if err == nil {
+		s.renewed = now
+	}
+	return err
+}
 
 // lastLed is when the lease was last renewed, by whomever; zero when there is none yet.
 func (c *Controller) lastLed(ctx context.Context) (time.Time, error) {
@@ -57,7 +93,7 @@ func (c *Controller) elect(ctx context.Context) error {
 		call()
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: e.ResourceName, ReleaseOnCancel: true,
+		Lock: &sparing{Interface: lock, spare: spareOf(&e)}, Name: e.ResourceName, ReleaseOnCancel: true,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(elected context.Context) {
