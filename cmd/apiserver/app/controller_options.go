@@ -78,7 +78,7 @@ func newControllerOptions() *ControllerOptions {
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
 			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
-			// Another replica leads up to 2.2 times as long after the last one has given the Lease back.
+			// Another replica leads up to 2.2 times as long after the last one has given the Lease back. The leader renews it less often.
 			RetryPeriod:  metav1.Duration{Duration: 750 * time.Millisecond},
 			ResourceLock: resourcelock.LeasesResourceLock,
 			ResourceName: ownName,
