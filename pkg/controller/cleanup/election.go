@@ -15,8 +15,8 @@ import (
 	componentbaseconfig "k8s.io/component-base/config"
 )
 
-// sparing is a lock that renews the Lease less often than the elector of client-go asks. The elector renews its own Lease as often as others
-// look whether it is free: Winnow wants the looks soon, and each renewal is a write to etcd.
+// sparing is a lock that renews the Lease less often than the elector of client-go asks. The elector renews its Lease as often as others
+// look for a free one: Winnow wants the looks soon, and each renewal is a write to etcd.
 type sparing struct {
 	resourcelock.Interface
 	spare time.Duration

@@ -63,14 +63,14 @@ func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact)
 		return page
 	}
 	for i, compact := range page {
-		rec := l.engine.Records.Get(compact.UID())
+		rec := l.engine.Records.Of(compact)
 		if rec != nil && l.anew {
 			rec.SetBack()
 		} else if rec != nil && compact.ResourceVersion < rec.ResourceVersion {
 			l.behind = append(l.behind, compact)
 		}
 		l.engine.Upsert(compact, now)
-		if rec := l.engine.Records.Get(compact.UID()); rec != nil {
+		if rec := l.engine.Records.Of(compact); rec != nil {
 			rec.Flags.Set(memory.Listed, true)
 		}
 		l.noteWaiting(compact)
@@ -132,7 +132,7 @@ func (l *List) takeBehind(rv uint64, now time.Time) bool {
 	for len(l.behind) > 0 {
 		compact := l.behind[0]
 		l.behind = l.behind[1:]
-		if rec := l.engine.Records.Get(compact.UID()); rec != nil && rec.ResourceVersion <= rv && rec.ResourceVersion > compact.ResourceVersion {
+		if rec := l.engine.Records.Of(compact); rec != nil && rec.ResourceVersion <= rv && rec.ResourceVersion > compact.ResourceVersion {
 			rec.SetBack()
 			l.engine.Upsert(compact, now)
 		}
@@ -232,7 +232,7 @@ func (m *Merge) End(complete bool) {
 // results: objects that a change of conditions makes due must be assessed together.
 func (l *List) noteWaiting(compact *facts.Compact) {
 	ns := l.engine.Namespaces[compact.Namespace]
-	if rec := l.engine.Records.Get(compact.UID()); ns == nil || rec == nil || !rec.Conditions.Wait() {
+	if rec := l.engine.Records.Of(compact); ns == nil || rec == nil || !rec.Conditions.Wait() {
 		return
 	}
 	if l.waiting == nil {

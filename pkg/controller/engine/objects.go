@@ -19,7 +19,7 @@ func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 	if !ok || !ns.Covers(compact.Resource) || e.Outdated.Has(compact.Resource) {
 		return
 	}
-	rec := e.Records.Get(compact.UID())
+	rec := e.Records.Of(compact)
 	setBefore := ns.DeadlinesSet
 	changed, asOwner := rec == nil || rec.Finished != compact.Finished || !rec.SameAnnotations(compact), true
 	switch {
@@ -46,7 +46,7 @@ func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 
 // Remove handles the removal of an object; compact is the object's last known state.
 func (e *Engine) Remove(compact *facts.Compact, now time.Time) {
-	rec := e.Records.Get(compact.UID())
+	rec := e.Records.Of(compact)
 	if rec != nil && compact.ResourceVersion < rec.ResourceVersion {
 		return // An object that is gone does not change any more.
 	}
@@ -72,8 +72,10 @@ func (e *Engine) insert(ns *memory.Namespace, compact *facts.Compact, now time.T
 	e.CountFirstSeen(rec, true)
 	e.Link(rec)
 	e.Track(rec, now)
-	if c := ns.CopiedClearances[compact.UID()]; c != memory.Uncleared {
-		e.SetClearance(rec, c)
+	if len(ns.CopiedClearances) > 0 {
+		if c := ns.CopiedClearances[compact.UID()]; c != memory.Uncleared {
+			e.SetClearance(rec, c)
+		}
 	}
 	return rec
 }
@@ -141,7 +143,7 @@ func (e *Engine) remove(rec *memory.Record, now time.Time) {
 
 // drop removes a record from everything that refers to it, and touches what depended on it.
 func (e *Engine) drop(rec *memory.Record) {
-	e.Records.Delete(rec.UID())
+	e.Records.Delete(rec)
 	e.Counts[rec.Counted()]--
 	e.Timers.Remove(rec)
 	e.Queue.Remove(&rec.NS.Queue, rec)

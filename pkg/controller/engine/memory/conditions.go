@@ -44,7 +44,7 @@ func (ns *Namespace) NoteLimit(compact *facts.Compact) {
 
 // WaitsFor reports whether a state of an object is known already, except for the results of its match conditions.
 func (m *Memory) WaitsFor(compact *facts.Compact) bool {
-	rec := m.Records.Get(compact.UID())
+	rec := m.Records.Of(compact)
 	return rec != nil && rec.ResourceVersion == compact.ResourceVersion && rec.Conditions.Wait()
 }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
 
 // index is a hash set of records, by UID. It takes about 12 bytes for each record. A map would take 38, because it would store the UID
@@ -36,14 +38,14 @@ const (
 func newIndex() index { return index{seed: maphash.MakeSeed()} }
 
 // find returns the part that a UID belongs to, and the index of its slot, or of the free slot for it.
-func (x *index) find(uid types.UID) (*indexPart, int) {
-	hash := maphash.String(x.seed, string(uid))
+func (x *index) find(uid facts.UID) (*indexPart, int) {
+	hash := maphash.String(x.seed, uid.Bytes())
 	p := &x.parts[hash%indexParts]
 	if len(p.slots) == 0 {
 		return p, 0
 	}
 	i := slotOf(hash, p.slots)
-	for p.slots[i] != nil && p.slots[i].UID() != uid {
+	for p.slots[i] != nil && p.slots[i].PackedUID() != uid {
 		i = p.next(i)
 	}
 	return p, i
@@ -64,7 +66,12 @@ func (p *indexPart) next(i int) int {
 }
 
 // Get returns the record of a UID; nil if there is none.
-func (x *index) Get(uid types.UID) *Record {
+func (x *index) Get(uid types.UID) *Record { return x.lookUp(facts.PackUID(uid)) }
+
+// Of returns the record of the object of a fact; nil if there is none.
+func (x *index) Of(compact *facts.Compact) *Record { return x.lookUp(compact.PackedUID()) }
+
+func (x *index) lookUp(uid facts.UID) *Record {
 	if p, i := x.find(uid); len(p.slots) > 0 {
 		return p.slots[i]
 	}
@@ -73,10 +80,10 @@ func (x *index) Get(uid types.UID) *Record {
 
 // Put adds a record. No other record may have its UID.
 func (x *index) Put(rec *Record) {
-	p, i := x.find(rec.UID())
+	p, i := x.find(rec.PackedUID())
 	if 4*(p.used+1) > 3*len(p.slots) {
 		x.resize(p, p.used*2)
-		_, i = x.find(rec.UID())
+		_, i = x.find(rec.PackedUID())
 	}
 	p.slots[i] = rec
 	p.used++
@@ -89,21 +96,21 @@ func (x *index) resize(p *indexPart, slots int) {
 	p.slots = make([]*Record, max(slots, minSlots))
 	for _, rec := range old {
 		if rec != nil {
-			_, i := x.find(rec.UID())
+			_, i := x.find(rec.PackedUID())
 			p.slots[i] = rec
 		}
 	}
 }
 
-// Delete removes the record of a UID, if there is one.
-func (x *index) Delete(uid types.UID) {
-	p, free := x.find(uid)
+// Delete removes a record, if it is in the index.
+func (x *index) Delete(rec *Record) {
+	p, free := x.find(rec.PackedUID())
 	if len(p.slots) == 0 || p.slots[free] == nil {
 		return
 	}
 	// The search for a UID ends at a free slot, so records whose search passes this slot move to it.
 	for i := p.next(free); p.slots[i] != nil; i = p.next(i) {
-		from := slotOf(maphash.String(x.seed, string(p.slots[i].UID())), p.slots)
+		from := slotOf(maphash.String(x.seed, p.slots[i].PackedUID().Bytes()), p.slots)
 		if p.distance(from, i) >= p.distance(free, i) {
 			p.slots[free], free = p.slots[i], i
 		}

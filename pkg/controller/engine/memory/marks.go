@@ -57,8 +57,12 @@ func (m *Marks) AnnouncedIn(uid types.UID) (policy.Announcement, bool) {
 // longer. Nobody can have given a notice before the object was created.
 func (rec *Record) Announced() policy.Announcement {
 	var out policy.Announcement
+	if len(rec.NS.Marks) == 0 {
+		return out
+	}
+	uid := rec.UID()
 	for _, m := range rec.NS.Marks {
-		if n, ok := m.AnnouncedIn(rec.UID()); ok && !n.Given.Before(rec.Created().Add(-freshness.ClockSkew)) {
+		if n, ok := m.AnnouncedIn(uid); ok && !n.Given.Before(rec.Created().Add(-freshness.ClockSkew)) {
 			out = out.Later(n)
 		}
 	}

@@ -246,6 +246,9 @@ func (rec *Record) QueueIndex() int {
 // SetQueueIndex implements turns.Entry.
 func (rec *Record) SetQueueIndex(i int) { rec.EnsureExtra().queueIndex = i }
 
+// CompareUID implements capacity.Ranked.
+func (rec *Record) CompareUID(other *Record) int { return rec.PackedUID().Compare(other.PackedUID()) }
+
 // Before implements turns.Entry: objects that their annotations keep are last, and otherwise the objects are first that have been
 // candidates for the longest time.
 func (rec *Record) Before(other *Record) bool {
@@ -256,7 +259,7 @@ func (rec *Record) Before(other *Record) bool {
 	if x != y {
 		return x < y
 	}
-	return rec.UID() > other.UID() // The reverse of the rank in pools, so that the last in rank is deleted first.
+	return rec.CompareUID(other) > 0 // The reverse of the rank in pools, so that the last in rank is deleted first.
 }
 
 // EnsureExtra returns the Extra of the record, and creates it if there is none.

@@ -139,7 +139,7 @@ func (e *earliest) add(rec *memory.Record) {
 // cut sorts the records by when they are due, and removes those that are too many.
 func (e *earliest) cut() {
 	slices.SortFunc(e.all, func(a, b *memory.Record) int {
-		return cmp.Or(a.At.Time().Compare(b.At.Time()), cmp.Compare(a.UID(), b.UID()))
+		return cmp.Or(a.At.Time().Compare(b.At.Time()), a.CompareUID(b))
 	})
 	e.all = e.all[:min(len(e.all), e.most)]
 }

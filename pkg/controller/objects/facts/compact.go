@@ -32,7 +32,8 @@ type Compact struct {
 
 // Compress returns the compact form of a fact.
 func Compress(f *lifecycle.Fact) *Compact {
-	k := &Compact{head: headOf(f), id: encodeIdentity(f), ResourceVersion: f.ResourceVersion}
+	uid := PackUID(f.UID)
+	k := &Compact{head: headOf(f, uid), id: encodeIdentity(f, uid), ResourceVersion: f.ResourceVersion}
 	createdFits, endedFits := false, true
 	k.created, createdFits = seconds(f.Created)
 	switch {
@@ -51,10 +52,10 @@ func Compress(f *lifecycle.Fact) *Compact {
 }
 
 // encodeIdentity returns the first byte of the length of the rest, as a varint, and then the UID, the name, and two bytes of Content.
-func encodeIdentity(f *lifecycle.Fact) *byte {
-	n := len(f.UID) + len(f.Name) + 2
+func encodeIdentity(f *lifecycle.Fact, uid UID) *byte {
+	n := len(uid.bytes) + len(f.Name) + 2
 	id := binary.AppendUvarint(make([]byte, 0, (bits.Len(uint(n))+6)/7+n), uint64(n)) // A varint has seven bits in each byte.
-	id = append(append(id, f.UID...), f.Name...)
+	id = append(append(id, uid.bytes...), f.Name...)
 	return unsafe.SliceData(append(id, byte(f.Content>>8), byte(f.Content)))
 }
 
@@ -82,8 +83,11 @@ func seconds(t time.Time) (uint32, bool) {
 	return uint32(s), s >= 0 && s <= math.MaxUint32 && t.Nanosecond() == 0
 }
 
-// UID of the object.
-func (k *Compact) UID() types.UID { return types.UID(k.identity()[:k.uidLength]) }
+// UID of the object. It allocates; PackedUID does not.
+func (k *Compact) UID() types.UID { return k.PackedUID().Unpack() }
+
+// PackedUID is the UID of the object in the form in which it is stored.
+func (k *Compact) PackedUID() UID { return k.uidIn(k.identity()) }
 
 // Name of the object.
 func (k *Compact) Name() string { return k.nameIn(k.identity()) }
@@ -234,17 +238,20 @@ func (k *Compact) Fact() *lifecycle.Fact {
 	if k.Unpack(f); f.ScheduledBy != lifecycle.ScheduledByField {
 		f.Scheduled, f.ScheduledBy = k.scheduledFor(), lifecycle.ScheduledByField
 	}
+	if f.Stored != nil {
+		f.UID, f.Stored = k.UID(), nil
+	}
 	return f
 }
 
-// Unpack stores the fact in f, without allocating. If the name contains the scheduled time, f.ScheduledBy says so.
+// Unpack stores the fact in f, without allocating: f.Stored has the UID. If the name contains the scheduled time, f.ScheduledBy says so.
 func (k *Compact) Unpack(f *lifecycle.Fact) {
 	if k.full != nil {
 		*f = *k.full
 		return
 	}
 	*f = lifecycle.Fact{
-		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
+		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), Stored: k, ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
 		Deadline: k.Deadline(), Controller: k.Controller, ScheduledBy: k.scheduledBy,
 		Conditions: k.Conditions, Propagation: k.Propagation, Rereads: k.Rereads, Content: k.Content(),

@@ -42,7 +42,8 @@ type shared struct {
 	Finished            bool
 
 	scheduledBy     lifecycle.ScheduledBy
-	uidLength       uint16
+	uidLength       uint16 // of the stored form
+	uidIsUUID       bool
 	deadlineFixed   bool // see lifecycle.Deadline
 	hasPlaceholders bool
 	encodedLabels   encodedLabels
@@ -67,10 +68,10 @@ var interned = struct {
 }{all: map[string]weak.Pointer[head]{}}
 
 // headOf returns the shared part of a fact, with its head.
-func headOf(f *lifecycle.Fact) *head {
+func headOf(f *lifecycle.Fact, uid UID) *head {
 	interned.Lock()
 	defer interned.Unlock()
-	key, labelsAt := appendKey(interned.key[:0], f)
+	key, labelsAt := appendKey(interned.key[:0], f, uid)
 	interned.key = key
 	if k := interned.all[string(key)].Value(); k != nil {
 		return k
@@ -83,7 +84,7 @@ func headOf(f *lifecycle.Fact) *head {
 	}{of: shared{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
 		Controller: f.Controller, Conditions: f.Conditions, Propagation: f.Propagation, Rereads: f.Rereads,
-		uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
+		uidLength: uint16(len(uid.bytes)), uidIsUUID: uid.isUUID, scheduledBy: scheduledBy(f),
 		deadlineFixed:   f.Deadline.Fixed,
 		encodedLabels:   encodedLabels(encoded),
 		blocks:          encodedLabels(encoded).blocks(),
@@ -105,8 +106,8 @@ func forgetShared(key string) {
 }
 
 // appendKey appends the encoded contents of the shared part of a fact. The labels begin at labelsAt. The caller has the lock.
-func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
-	key = binary.AppendUvarint(key, uint64(len(f.UID)))
+func appendKey(key []byte, f *lifecycle.Fact, uid UID) (_ []byte, labelsAt int) {
+	key = appendFlag(binary.AppendUvarint(key, uint64(len(uid.bytes))), uid.isUUID)
 	key = appendString(appendString(key, f.Resource), f.Namespace)
 	key = appendString(appendString(key, string(f.Outcome)), string(f.Propagation))
 	key = appendFlag(appendFlag(key, f.Finished), f.Deadline.Fixed)
@@ -228,6 +229,9 @@ var (
 	_ labels.Labels = placeholderLabels{}
 )
 
+// uidIn returns the UID in the id of an object; see Compact.
+func (k *shared) uidIn(id string) UID { return UID{id[:k.uidLength], k.uidIsUUID} }
+
 // nameIn returns the name in the id of an object; see Compact.
 func (k *shared) nameIn(id string) string { return id[k.uidLength : len(id)-2] }
 
@@ -288,7 +292,7 @@ func (l placeholderLabels) Lookup(label string) (string, bool) {
 	value, ok := l.shared.Lookup(label)
 	switch value {
 	case uidPlaceholder:
-		value = l.id[:l.uidLength]
+		value = string(l.uidIn(l.id).Unpack())
 	case namePlaceholder:
 		value = l.nameIn(l.id)
 	}

@@ -33,7 +33,9 @@ type Fact struct {
 	// Resource is the name that policies use: "resource.group".
 	Resource        string
 	Namespace, Name string
+	// UID is empty while policies are asked, because it would have to be allocated. Then Stored has it.
 	UID             types.UID
+	Stored          interface{ UID() types.UID }
 	ResourceVersion uint64
 	Labels          labels.Labels
 	Created         time.Time

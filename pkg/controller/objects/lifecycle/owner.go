@@ -187,10 +187,22 @@ func stateOfCronJob(f *Fact, owners Owners) OwnerState {
 	switch {
 	case cj == nil || cj.Namespace != f.Namespace:
 		return OwnerAbsent
-	case f.Resource != gc.ResourceJobs, !f.Finished, slices.Contains(cj.Active, f.UID), f.scheduledAfter(cj.LastScheduled):
+	case f.Resource != gc.ResourceJobs, !f.Finished, cj.isActive(f), f.scheduledAfter(cj.LastScheduled):
 		return OwnerRunning
 	}
 	return OwnerNone
+}
+
+// isActive reports whether status.active has a Job.
+func (c *CronJob) isActive(f *Fact) bool {
+	if len(c.Active) == 0 {
+		return false
+	}
+	uid := f.UID
+	if f.Stored != nil {
+		uid = f.Stored.UID()
+	}
+	return slices.Contains(c.Active, uid)
 }
 
 // ScheduledBy says where the scheduled time of a Job is found.

@@ -14,7 +14,7 @@ import (
 //
 // If no group is capped, the level is the size of the largest group. inUse is the sum of min(size, level) over all groups. The pool of a
 // group that is not capped has a limit of at least the group's size.
-type Ceiling[T Ranked] struct {
+type Ceiling[T Ranked[T]] struct {
 	total, level, inUse, members int
 
 	overChanged func(*Member[T])
@@ -25,7 +25,7 @@ type Ceiling[T Ranked] struct {
 }
 
 // group has the members of a ceiling under one name. While a member is being inserted, size is one more than the pool has.
-type group[T Ranked] struct {
+type group[T Ranked[T]] struct {
 	pool    *Pool[T]
 	ceiling *Ceiling[T]
 	name    string
@@ -38,7 +38,7 @@ func (g *group[T]) before(other *group[T]) bool { return g.size > other.size }
 func (g *group[T]) setIndex(i int)              { g.index = i }
 
 // NewCeiling returns an empty ceiling, which calls overChanged as a pool does.
-func NewCeiling[T Ranked](total int, overChanged func(*Member[T])) *Ceiling[T] {
+func NewCeiling[T Ranked[T]](total int, overChanged func(*Member[T])) *Ceiling[T] {
 	return &Ceiling[T]{total: max(total, 0), overChanged: overChanged, groups: make(map[string]*group[T])}
 }
 

@@ -9,21 +9,19 @@ package capacity
 import (
 	"math"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Unlimited is the limit of a pool without a limit.
 const Unlimited = math.MaxInt
 
 // Ranked is what members are of.
-type Ranked interface {
-	// UID ranks what ended at the same time.
-	UID() types.UID
+type Ranked[T any] interface {
+	// CompareUID ranks what ended at the same time.
+	CompareUID(other T) int
 }
 
 // Member is one object. It is in at most one pool or ceiling at a time.
-type Member[T Ranked] struct {
+type Member[T Ranked[T]] struct {
 	Value T
 
 	since int64    // in microseconds since 1970
@@ -35,7 +33,7 @@ type Member[T Ranked] struct {
 }
 
 // MakeMember returns a member that ranks by since to the microsecond, then by UID. A member must not be copied while it is in a pool.
-func MakeMember[T Ranked](value T, since time.Time) Member[T] {
+func MakeMember[T Ranked[T]](value T, since time.Time) Member[T] {
 	return Member[T]{Value: value, since: since.UnixMicro()}
 }
 
@@ -83,7 +81,7 @@ func (m *Member[T]) before(other *Member[T]) bool {
 	if m.since != other.since {
 		return m.since > other.since
 	}
-	return m.Value.UID() < other.Value.UID()
+	return m.Value.CompareUID(other.Value) < 0
 }
 
 func (m *Member[T]) setIndex(i int) { m.index = int32(i) }
@@ -93,7 +91,7 @@ func (m *Member[T]) setIndex(i int) { m.index = int32(i) }
 //
 // Invariants: no member of kept is over, and all members of excess are. Each member of kept ranks before each member of excess. Unless
 // excess is empty, kept is as large as the limit allows.
-type Pool[T Ranked] struct {
+type Pool[T Ranked[T]] struct {
 	limit        int
 	overChanged  func(*Member[T])
 	group        *group[T]         // nil unless the pool is part of a ceiling
@@ -102,7 +100,7 @@ type Pool[T Ranked] struct {
 
 // NewPool returns an empty pool. It calls overChanged for each member whose Over has changed, and for an inserted member that is over,
 // but not for a removed one. overChanged must not change the pool.
-func NewPool[T Ranked](limit int, overChanged func(*Member[T])) *Pool[T] {
+func NewPool[T Ranked[T]](limit int, overChanged func(*Member[T])) *Pool[T] {
 	return &Pool[T]{limit: max(limit, 0), overChanged: overChanged, kept: queue[*Member[T]]{reversed: true}}
 }
 

@@ -26,8 +26,8 @@ type object struct {
 	kept   bool
 }
 
-// UID implements capacity.Ranked.
-func (o object) UID() types.UID { return o.uid }
+// CompareUID implements capacity.Ranked.
+func (o object) CompareUID(other object) int { return cmp.Compare(o.uid, other.uid) }
 
 type member = capacity.Member[object]
 
