@@ -14,56 +14,17 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
 
-// index is a hash set of records, by UID. It takes about 12 bytes for each record. A map would take 38, because it would store the UID
-// again. The set has many parts, so that no call has to wait until all records have moved to a larger table. Collisions are resolved by
-// linear probing within a part.
+// index has all records, by UID, in many parts, so that no call has to wait until all records have moved to a larger table.
 type index struct {
-	seed  maphash.Seed
-	parts [indexParts]indexPart
+	parts [indexParts]recordSet
 	Count int
 	Scans int // how often Cursor was called
 }
 
-type indexPart struct {
-	slots []*Record
-	used  int
-}
+const indexParts = 512
 
-const (
-	indexParts = 512
-	// minSlots is the size of a part with few records. A part that never had any has no slots.
-	minSlots = 8
-)
-
-func newIndex() index { return index{seed: maphash.MakeSeed()} }
-
-// find returns the part that a UID belongs to, and the index of its slot, or of the free slot for it.
-func (x *index) find(uid facts.UID) (*indexPart, int) {
-	hash := maphash.String(x.seed, uid.Bytes())
-	p := &x.parts[hash%indexParts]
-	if len(p.slots) == 0 {
-		return p, 0
-	}
-	i := slotOf(hash, p.slots)
-	for p.slots[i] != nil && p.slots[i].PackedUID() != uid {
-		i = p.next(i)
-	}
-	return p, i
-}
-
-// slotOf returns where the search for a hash begins. It uses the high bits of the hash, because the low bits select the part.
-func slotOf(hash uint64, slots []*Record) int {
-	high, _ := bits.Mul64(hash, uint64(len(slots)))
-	return int(high)
-}
-
-// next returns the index after i. The first slot follows the last.
-func (p *indexPart) next(i int) int {
-	if i++; i == len(p.slots) {
-		return 0
-	}
-	return i
-}
+// part returns the part that a hash belongs to.
+func (x *index) part(hash uint64) *recordSet { return &x.parts[hash%indexParts] }
 
 // Get returns the record of a UID; nil if there is none.
 func (x *index) Get(uid types.UID) *Record { return x.lookUp(facts.PackUID(uid)) }
@@ -72,63 +33,112 @@ func (x *index) Get(uid types.UID) *Record { return x.lookUp(facts.PackUID(uid))
 func (x *index) Of(compact *facts.Compact) *Record { return x.lookUp(compact.PackedUID()) }
 
 func (x *index) lookUp(uid facts.UID) *Record {
-	if p, i := x.find(uid); len(p.slots) > 0 {
-		return p.slots[i]
+	if p := x.part(hashOf(uid)); p.used > 0 {
+		return p.slots[p.find(uid)]
 	}
 	return nil
 }
 
 // Put adds a record. No other record may have its UID.
 func (x *index) Put(rec *Record) {
-	p, i := x.find(rec.PackedUID())
-	if 4*(p.used+1) > 3*len(p.slots) {
-		x.resize(p, p.used*2)
-		_, i = x.find(rec.PackedUID())
-	}
-	p.slots[i] = rec
-	p.used++
+	x.part(hashOf(rec.PackedUID())).put(rec)
 	x.Count++
-}
-
-// resize moves the records of a part to a new table.
-func (x *index) resize(p *indexPart, slots int) {
-	old := p.slots
-	p.slots = make([]*Record, max(slots, minSlots))
-	for _, rec := range old {
-		if rec != nil {
-			_, i := x.find(rec.PackedUID())
-			p.slots[i] = rec
-		}
-	}
 }
 
 // Delete removes a record, if it is in the index.
 func (x *index) Delete(rec *Record) {
-	p, free := x.find(rec.PackedUID())
-	if len(p.slots) == 0 || p.slots[free] == nil {
-		return
-	}
-	// The search for a UID ends at a free slot, so records whose search passes this slot move to it.
-	for i := p.next(free); p.slots[i] != nil; i = p.next(i) {
-		from := slotOf(maphash.String(x.seed, p.slots[i].PackedUID().Bytes()), p.slots)
-		if p.distance(from, i) >= p.distance(free, i) {
-			p.slots[free], free = p.slots[i], i
-		}
-	}
-	p.slots[free] = nil
-	p.used--
-	x.Count--
-	if len(p.slots) > minSlots && 4*p.used < len(p.slots) {
-		x.resize(p, p.used*2)
+	if x.part(hashOf(rec.PackedUID())).remove(rec) {
+		x.Count--
 	}
 }
 
+// recordSet is a hash set of records, by UID. It takes about 12 bytes for each record. A set of pointers would take 23, and a map by UID
+// 38, because it would store the UID again. Collisions are resolved by linear probing.
+type recordSet struct {
+	slots []*Record
+	used  int
+}
+
+// minSlots is the size of a set with few records. A set that never had any has no slots.
+const minSlots = 8
+
+var seed = maphash.MakeSeed()
+
+func hashOf(uid facts.UID) uint64 { return maphash.String(seed, uid.Bytes()) }
+
+// slotOf returns where the search for a UID begins. It uses the high bits of the hash, because the low bits select the part of the index.
+func (s *recordSet) slotOf(uid facts.UID) int {
+	high, _ := bits.Mul64(hashOf(uid), uint64(len(s.slots)))
+	return int(high)
+}
+
+// find returns the slot of a UID, or the free slot for it. There must be slots.
+func (s *recordSet) find(uid facts.UID) int {
+	i := s.slotOf(uid)
+	for s.slots[i] != nil && s.slots[i].PackedUID() != uid {
+		i = s.next(i)
+	}
+	return i
+}
+
+// next returns the index after i. The first slot follows the last.
+func (s *recordSet) next(i int) int {
+	if i++; i == len(s.slots) {
+		return 0
+	}
+	return i
+}
+
 // distance returns how many times next must be called to get from one slot to another.
-func (p *indexPart) distance(from, to int) int {
+func (s *recordSet) distance(from, to int) int {
 	if to < from {
-		return to - from + len(p.slots)
+		return to - from + len(s.slots)
 	}
 	return to - from
+}
+
+// put adds a record. No other record may have its UID.
+func (s *recordSet) put(rec *Record) {
+	if 4*(s.used+1) > 3*len(s.slots) {
+		s.resize(s.used * 2)
+	}
+	s.slots[s.find(rec.PackedUID())] = rec
+	s.used++
+}
+
+// remove removes the record of a UID, and reports whether there was one.
+func (s *recordSet) remove(rec *Record) bool {
+	if s.used == 0 {
+		return false
+	}
+	free := s.find(rec.PackedUID())
+	if s.slots[free] == nil {
+		return false
+	}
+	// The search for a UID ends at a free slot, so records whose search passes this slot move to it.
+	for i := s.next(free); s.slots[i] != nil; i = s.next(i) {
+		from := s.slotOf(s.slots[i].PackedUID())
+		if s.distance(from, i) >= s.distance(free, i) {
+			s.slots[free], free = s.slots[i], i
+		}
+	}
+	s.slots[free] = nil
+	s.used--
+	if len(s.slots) > minSlots && 4*s.used < len(s.slots) {
+		s.resize(s.used * 2)
+	}
+	return true
+}
+
+// resize moves the records to a new table.
+func (s *recordSet) resize(slots int) {
+	old := s.slots
+	s.slots = make([]*Record, max(slots, minSlots))
+	for _, rec := range old {
+		if rec != nil {
+			s.slots[s.find(rec.PackedUID())] = rec
+		}
+	}
 }
 
 // All returns all records. It may return or omit records that are added or removed meanwhile.

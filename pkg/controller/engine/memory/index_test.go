@@ -28,7 +28,7 @@ func TestIndexIsAMap(t *testing.T) {
 		all[i] = &Record{Compact: *facts.Compress(testbuilders.Job("a").WithUID(types.UID(uid)).Fact())}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		x, want := newIndex(), map[types.UID]*Record{}
+		x, want := index{}, map[types.UID]*Record{}
 		some := func(t *rapid.T) []*Record {
 			from, n := rapid.IntRange(0, len(all)).Draw(t, "from"), rapid.SampledFrom([]int{1, 30, 4000}).Draw(t, "n")
 			return all[from:min(from+n, len(all))]
@@ -78,7 +78,7 @@ func TestIndexIsAMap(t *testing.T) {
 
 // TestIndexWhileItChanges: All returns every record that stays in the index, although others are inserted and deleted meanwhile.
 func TestIndexWhileItChanges(t *testing.T) {
-	x, stay := newIndex(), sets.New[*Record]()
+	x, stay := index{}, sets.New[*Record]()
 	records := make([]*Record, 5000)
 	for i := range records {
 		records[i] = &Record{Compact: *facts.Compress(testbuilders.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}

@@ -28,7 +28,7 @@ type Memory struct {
 	Effects   Effects
 
 	Records         index
-	Dependents      map[types.UID]sets.Set[*Record] // by the UID of their controller
+	Dependents      map[types.UID]*recordSet // by the UID of their controller
 	CronJobs        map[types.UID]*lifecycle.CronJob
 	CronJobsListed  bool // CronJobs contains all of them
 	Namespaces      map[string]*Namespace
@@ -68,8 +68,7 @@ func New(c Config) *Memory {
 		Config:       c,
 		Table:        kinds.Builtin(),
 		Protected:    sets.New(alwaysProtected...).Insert(c.Protected...),
-		Records:      newIndex(),
-		Dependents:   map[types.UID]sets.Set[*Record]{},
+		Dependents:   map[types.UID]*recordSet{},
 		CronJobs:     map[types.UID]*lifecycle.CronJob{},
 		Namespaces:   map[string]*Namespace{},
 		Quotas:       NewQuotas(),

@@ -6,7 +6,6 @@ package memory
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/objects/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/objects/lifecycle"
@@ -100,9 +99,9 @@ func (m *Memory) Link(rec *Record) {
 		return
 	}
 	if m.Dependents[c.UID] == nil {
-		m.Dependents[c.UID] = sets.New[*Record]()
+		m.Dependents[c.UID] = &recordSet{}
 	}
-	m.Dependents[c.UID].Insert(rec)
+	m.Dependents[c.UID].put(rec)
 	rec.NS.Owners[Control{rec.Resource, c.GroupKind}]++
 }
 
@@ -117,8 +116,8 @@ func (m *Memory) Unlink(rec *Record) {
 		delete(rec.NS.Owners, control)
 	}
 	siblings := m.Dependents[c.UID]
-	siblings.Delete(rec)
-	if siblings.Len() == 0 {
+	siblings.remove(rec)
+	if siblings.used == 0 {
 		delete(m.Dependents, c.UID)
 	}
 }

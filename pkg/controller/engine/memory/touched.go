@@ -91,8 +91,14 @@ func (m *Memory) TouchOver(member *capacity.Member[*Record]) {
 
 // TouchDependents says that a controller has changed.
 func (m *Memory) TouchDependents(controller types.UID) {
-	for rec := range m.Dependents[controller] {
-		m.Touch(rec)
+	dependents := m.Dependents[controller]
+	if dependents == nil {
+		return
+	}
+	for _, rec := range dependents.slots {
+		if rec != nil {
+			m.Touch(rec)
+		}
 	}
 }
 

@@ -151,7 +151,7 @@ func (s *Snapshot) concerns(rec *memory.Record) bool {
 	case !rec.NS.Covers(k.Resource):
 		return !kinds.Builtin().Finishes(rec.Resource)
 	}
-	return len(s.from.Dependents[rec.UID()]) > 0
+	return s.from.Dependents[rec.UID()] != nil
 }
 
 // policyVersion is a policy before or after a change, with the namespaces that it applies to.
