@@ -52,7 +52,7 @@ func (x *index) Delete(rec *Record) {
 	}
 }
 
-// recordSet is a hash set of records, by UID. It takes about 12 bytes for each record. A set of pointers would take 23, and a map by UID
+// recordSet is a hash set of records, by UID. It takes about 11 bytes for each record. A set of pointers would take 23, and a map by UID
 // 38, because it would store the UID again. Collisions are resolved by linear probing.
 type recordSet struct {
 	slots []*Record
@@ -99,8 +99,8 @@ func (s *recordSet) distance(from, to int) int {
 
 // put adds a record. No other record may have its UID.
 func (s *recordSet) put(rec *Record) {
-	if 4*(s.used+1) > 3*len(s.slots) {
-		s.resize(s.used * 2)
+	if 5*(s.used+1) > 4*len(s.slots) {
+		s.resize(s.used * 3 / 2)
 	}
 	s.slots[s.find(rec.PackedUID())] = rec
 	s.used++
@@ -125,7 +125,7 @@ func (s *recordSet) remove(rec *Record) bool {
 	s.slots[free] = nil
 	s.used--
 	if len(s.slots) > minSlots && 4*s.used < len(s.slots) {
-		s.resize(s.used * 2)
+		s.resize(s.used * 3 / 2)
 	}
 	return true
 }
