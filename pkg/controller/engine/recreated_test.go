@@ -147,6 +147,39 @@ func TestReturnsOfWhatMatchesLater(t *testing.T) {
 	}
 }
 
+// TestReturnsWhereWindowsOpen: what the leader deletes when a window opens, or before it closes, counts although the window is closed by what
+// this replica knows.
+func TestReturnsWhereWindowsOpen(t *testing.T) {
+	const opens, closes, soon = 10 * time.Hour, 16 * time.Hour, 10 * time.Second // after noon
+	for name, c := range map[string]struct {
+		removed []time.Duration // after noon
+		held    bool
+	}{
+		"it opens":                {[]time.Duration{opens, opens + 2*soon}, true},
+		"it opens in a moment":    {[]time.Duration{opens - time.Second, opens + 2*soon}, true},
+		"it closed a moment ago":  {[]time.Duration{closes - 2*soon, closes + time.Second}, true},
+		"it opens after a minute": {[]time.Duration{opens - time.Minute, opens - 2*soon}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, ttlPolicy("0s", 1))
+			w.clusterPolicy(windowsPolicy(1, nights))
+			w.Follow()
+			noon := w.now
+			for i, at := range c.removed {
+				w.pass(noon.Add(at - soon).Sub(w.now))
+				w.upsert(w.recreated(i, 1))
+				w.now = w.now.Add(soon) // Nothing expires the timers.
+				w.removed("a")
+			}
+			w.pass(soon)
+			w.upsert(w.recreated(len(c.removed), 1))
+			if held := w.decisionOn("a").reason == policy.ReasonRecreateLoop; held != c.held {
+				t.Errorf("it is held: %v, want %v", held, c.held)
+			}
+		})
+	}
+}
+
 // TestReturnsThatDoNotCount: returns do not count after a deletion that Winnow did not want.
 func TestReturnsThatDoNotCount(t *testing.T) {
 	for name, p := range map[string]*testbuilders.PolicyBuilder{

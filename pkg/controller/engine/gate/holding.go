@@ -94,12 +94,15 @@ func (g *Gate) Deletes(rec *memory.Record, now time.Time) bool {
 	if len(rec.Matching().Rules) > 0 {
 		ahead = matchesDiffer
 	}
-	now = now.Add(ahead)
-	if !rec.Due && (rec.Action != policy.Wait || rec.At.Time().After(now)) {
+	by := now.Add(ahead)
+	if !rec.Due && (rec.Action != policy.Wait || rec.At.Time().After(by)) {
 		return false // Most objects that others delete are not due, and deciding takes time.
 	}
-	r, d := g.Decide(rec, now)
-	d = g.ApplyHolds(rec, r, d, now)
+	r, d := g.Decide(rec, by)
+	d = g.ApplyHolds(rec, r, d, by)
+	if policy.IsWindow(d.Reason) { // A window may be open already that this replica takes for closed, or was open a moment ago.
+		return !g.WindowWasClosed(rec.NS, now.Add(clocksDiffer)) || !g.WindowWasClosed(rec.NS, now.Add(-clocksDiffer))
+	}
 	return d.Action == policy.Delete || d.Reason == policy.ReasonRetrying
 }
 
