@@ -197,7 +197,9 @@ func explainedBy(candidates []gcv1alpha1.CleanupCandidate) map[types.UID]explain
 			}
 		}
 		counted := c.Status.After == gcv1alpha1.AfterFinished || c.Status.After == gcv1alpha1.AfterCreated
-		if e.exact = counted && len(c.Status.Limits) == 0; e.exact && c.Status.DueTime != nil {
+		// While an expression fails, it is not known which rules match, and replicas may have seen others match at different times.
+		fails := e.reason == "ExpressionError"
+		if e.exact = counted && !fails && len(c.Status.Limits) == 0; e.exact && c.Status.DueTime != nil {
 			e.at = c.Status.DueTime.Unix()
 		}
 		out[types.UID(c.Name)] = e

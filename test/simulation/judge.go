@@ -119,7 +119,7 @@ func (j *judge) observe(r apiserver.Resource, e apiserver.Event) {
 	}
 	j.uses.observe(r, e)
 	j.returns.observe(r, e)
-	j.records.observe(e)
+	j.records.observe(r, e)
 }
 
 func (j *judge) fault(format string, args ...any) {
@@ -139,7 +139,7 @@ func (j *judge) deleted(from string, a *apiserver.Answer) {
 	what := fmt.Sprintf("%s deleted %s %s/%s (%s at %d)", from, fact.Resource, fact.Namespace, fact.Name, fact.UID, o.Revision)
 	j.deletes[fact.Resource]++
 	d := deletion{at: time.Now(), from: from, namespace: fact.Namespace, what: what}
-	if len(o.Meta.Finalizers) == 0 {
+	if p := a.Options.PropagationPolicy; len(o.Meta.Finalizers) == 0 && (p == nil || *p == metav1.DeletePropagationBackground) {
 		d.gone = d.at
 	}
 	j.records[fact.UID], j.gone[fact.UID] = d, d

@@ -40,7 +40,11 @@ func (r records) forget(lost func(deletion) bool) {
 }
 
 // observe takes in a change of the store.
-func (r records) observe(e apiserver.Event) {
+func (r records) observe(resource apiserver.Resource, e apiserver.Event) {
+	if resource.GroupResource().Resource == "leases" {
+		r.led(e.Object)
+		return
+	}
 	uid := e.Object.Meta.UID
 	switch d, ok := r[uid]; {
 	case !ok:
@@ -50,6 +54,16 @@ func (r records) observe(e apiserver.Event) {
 	case e.Before != nil && e.Before.Meta.DeletionTimestamp != nil:
 		delete(r, uid) // If the answer was lost, Winnow does not know any more that it was its DELETE.
 	}
+}
+
+// led takes in a Lease. Who does not lead any more does not know whether its DELETEs have deleted what goes from now on, if their answers
+// were lost: another leader may have done it.
+func (r records) led(lease *apiserver.Object) {
+	var is struct {
+		Spec struct{ HolderIdentity string }
+	}
+	mustDecode(lease, &is)
+	r.forget(func(d deletion) bool { return d.gone.IsZero() && d.from != is.Spec.HolderIdentity })
 }
 
 // unrecorded judges whether every deletion has a record.
