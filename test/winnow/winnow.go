@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -124,9 +125,20 @@ func (s *Server) StartGuard(ctx context.Context, withdrawAfter time.Duration) (*
 	if err != nil {
 		return nil, err
 	}
-	return s.cluster.Run(ctx, "guard", s.options.Binary, []string{
+	guard, err := s.cluster.Run(ctx, "guard", s.options.Binary, []string{
 		"guard", "--kubeconfig=" + kubeconfig, "--withdraw-after=" + withdrawAfter.String(),
 	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	// Before it says so, a signal may end it at once.
+	return guard, poll(ctx, func(context.Context) error {
+		log, err := os.ReadFile(filepath.Join(s.cluster.Logs(), "guard.log"))
+		if err == nil && !strings.Contains(string(log), "Guarding the APIService") {
+			err = errors.New("the guard has not said that it guards the APIService")
+		}
+		return err
+	})
 }
 
 // Cut closes the way from the aggregator to the replicas for good, as a firewall does.
