@@ -22,24 +22,29 @@ type sparing struct {
 	spare time.Duration
 	// renewed is when the Lease was last written; zero if it was read since, or if the last write failed.
 	renewed time.Time
+	holder  string // by the last read
 }
 
 // spareOf returns for how long a renewal is enough. A leader that cannot renew stops a deadline after the elector last thought that it had,
-// which is up to that much later, and must be before the Lease ends.
+// which is up to that much later, and must be before the Lease ends, which counts whole seconds.
 func spareOf(e *componentbaseconfig.LeaderElectionConfiguration) time.Duration {
-	return (e.LeaseDuration.Duration - e.RenewDeadline.Duration) / 3
+	return (e.LeaseDuration.Duration.Truncate(time.Second) - e.RenewDeadline.Duration) / 3
 }
 
 func (s *sparing) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	s.renewed = time.Time{}
-	return s.Interface.Get(ctx)
+	record, raw, err := s.Interface.Get(ctx)
+	if s.renewed, s.holder = (time.Time{}), ""; err == nil {
+		s.holder = record.HolderIdentity
+	}
+	return record, raw, err
 }
 
 // Update writes the Lease, or does nothing if this replica wrote it a moment ago and has not read it since, as before it takes the Lease or
-// gives it back.
+// gives it back. It does not give back what another replica has taken meanwhile: the elector itself would.
 func (s *sparing) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	now := time.Now()
-	if now.Sub(s.renewed) < s.spare {
+	givesBack := record.HolderIdentity == ""
+	if now.Sub(s.renewed) < s.spare || givesBack && s.holder != s.Identity() {
 		return nil
 	}
 	s.renewed = time.Time{}
