@@ -451,6 +451,28 @@ func TestAHoldThatWasApprovedOnAnotherPolicy(t *testing.T) {
 	}
 }
 
+// TestAnApprovalOfWhatTwoPoliciesDelete: the owner of a hold lists all objects under it. Those of another policy do not hide an unseen change.
+func TestAnApprovalOfWhatTwoPoliciesDelete(t *testing.T) {
+	of := func(name string, held int64, hold gc.PolicyHold) *testbuilders.PolicyBuilder {
+		hold.ID, hold.Namespace = "X", testbuilders.Home
+		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", "30m").Labelled("of", name)).
+			Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: held, Held: held, Holds: []gc.PolicyHold{hold}})
+	}
+	w := restarted(t, testbuilders.Now)
+	w.lists([]string{testbuilders.Home},
+		of("a", 2, gc.PolicyHold{Objects: 5}).Annotated(gc.AnnotationApprovedHold, "X"),
+		of("b", 3, gc.PolicyHold{Objects: 3, Policy: testbuilders.Home + "/a"}))
+	for name, n := range map[string]int{"a": 2 + 3, "b": 3} { // Somebody has labelled three of a while no controller ran.
+		for _, job := range names(name+"-", n) {
+			w.upsert(testbuilders.Job(job).Label("of", name).Complete(testbuilders.Now.Add(-time.Hour)).Fact())
+		}
+	}
+	w.listCovered()
+	w.confirmFresh()
+	w.takes(names("b-", 3)...)
+	w.oneHold("a", 5)
+}
+
 // TestDoubtBeforeARestart: while Winnow is not certain, it deletes nothing. What a person has approved, or time has made due, needs no
 // approval after a restart in such a moment.
 func TestDoubtBeforeARestart(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine/memory"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/rules/policy"
@@ -287,18 +288,41 @@ func (g *Gate) countUnreported(all []*batch) {
 // those whose hold was approved since.
 func (g *Gate) unheldByStatus(ps *memory.PolicyState) overdueCount {
 	s := ps.Stored.Status
-	n := max(0, s.Due-s.Held+s.Waiting) + g.ApprovedSince(ps)
+	n := max(0, s.Due-s.Held+s.Waiting) + g.ApprovedSince(ps, nil)
 	return overdueCount{int(n), int(n - s.WaitingForWindow)}
 }
 
-// ApprovedSince returns how many objects the last status of a policy counts under holds that were approved since, on this policy or on the
-// policy that owns the hold.
-func (g *Gate) ApprovedSince(ps *memory.PolicyState) (n int64) {
+// ApprovedSince returns how many objects of a policy its last status counts under holds that were approved since, on this policy or on the
+// policy that owns the hold. Holds that are listed still do not count.
+func (g *Gate) ApprovedSince(ps *memory.PolicyState, listed []gc.PolicyHold) (n int64) {
 	for i := range ps.Stored.Status.Holds {
 		h := &ps.Stored.Status.Holds[i]
-		if owner := g.ownerOf(h, ps); owner != nil && owner.Approves(h.ID) {
-			n += h.Objects
+		is := func(other gc.PolicyHold) bool { return other.ID == h.ID }
+		owner := g.ownerOf(h, ps)
+		if owner == nil || !owner.Approves(h.ID) || slices.ContainsFunc(listed, is) {
+			continue
 		}
+		if n += h.Objects; owner == ps {
+			n -= g.listedByOthers(h.ID)
+		}
+	}
+	return max(n, 0)
+}
+
+// listedByOthers returns how many objects under a hold the status of policies counts that do not own it. The owner counts all of them.
+func (g *Gate) listedByOthers(id string) (n int64) {
+	count := func(policies []*memory.PolicyState) {
+		for _, ps := range policies {
+			for i := range ps.Stored.Status.Holds {
+				if h := &ps.Stored.Status.Holds[i]; h.ID == id && h.Policy != "" {
+					n += h.Objects
+				}
+			}
+		}
+	}
+	count(g.ClusterPolicies)
+	for _, ns := range g.Namespaces {
+		count(ns.Policies)
 	}
 	return n
 }

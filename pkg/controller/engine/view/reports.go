@@ -60,7 +60,7 @@ func (v *View) reportOn(ps *memory.PolicyState, pause func(struct{}) bool) (r re
 			return r, nil, false
 		}
 	}
-	holds = r.Holds
+	holds, r.ApprovedSince = r.Holds, v.ApprovedSince(ps, r.Holds)
 	if ps.Stored.Namespace == "" {
 		v.finishCluster(&r, ps)
 	} else if ns, known := v.Namespaces[ps.Stored.Namespace]; known {
@@ -108,7 +108,6 @@ func (v *View) finishCluster(r *report.Report, ps *memory.PolicyState) {
 func (v *View) report(ps *memory.PolicyState) report.Report {
 	r := report.Report{
 		Stored: ps.Stored, Unreadable: ps.Err, Deleted: ps.Deleted, LastDeletion: ps.LastDeletion, ClockDoubt: v.Fresh.ClockDoubt(),
-		ApprovedSince: v.ApprovedSince(ps),
 	}
 	if ps.Compiled == nil {
 		return r

@@ -62,7 +62,7 @@ type Report struct {
 	Unassessed bool
 	// Starting is set while Winnow does not know what may have changed while no controller ran.
 	Starting bool
-	// ApprovedSince is how many objects the stored status counts under holds that were approved since.
+	// ApprovedSince is how many objects of the policy its stored status counts under holds that were approved since.
 	ApprovedSince int64
 
 	Candidates, Due, Held, Waiting, WaitingForWindow, Deleted int64
