@@ -14,17 +14,27 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/objects/facts"
 )
 
-// index has all records, by UID, in many parts, so that no call has to wait until all records have moved to a larger table.
+// index is a hash set of records, by UID. A large one has many parts, so that no call has to wait until all records have moved to a larger
+// table. The zero value is an empty index.
 type index struct {
-	parts [indexParts]recordSet
+	parts []recordSet // none, one, or indexParts
 	Count int
 	Scans int // how often Cursor was called
 }
 
-const indexParts = 512
+const (
+	indexParts = 512
+	// splitAbove is how many records an index has at most in one part.
+	splitAbove = 4096
+)
 
-// part returns the part that a hash belongs to.
-func (x *index) part(hash uint64) *recordSet { return &x.parts[hash%indexParts] }
+// part returns the part that a UID belongs to; nil if the index never had a record.
+func (x *index) part(uid facts.UID) *recordSet {
+	if len(x.parts) == 0 {
+		return nil
+	}
+	return &x.parts[hashOf(uid)%uint64(len(x.parts))]
+}
 
 // Get returns the record of a UID; nil if there is none.
 func (x *index) Get(uid types.UID) *Record { return x.lookUp(facts.PackUID(uid)) }
@@ -33,7 +43,7 @@ func (x *index) Get(uid types.UID) *Record { return x.lookUp(facts.PackUID(uid))
 func (x *index) Of(compact *facts.Compact) *Record { return x.lookUp(compact.PackedUID()) }
 
 func (x *index) lookUp(uid facts.UID) *Record {
-	if p := x.part(hashOf(uid)); p.used > 0 {
+	if p := x.part(uid); p != nil && p.used > 0 {
 		return p.slots[p.find(uid)]
 	}
 	return nil
@@ -41,18 +51,35 @@ func (x *index) lookUp(uid facts.UID) *Record {
 
 // Put adds a record. No other record may have its UID.
 func (x *index) Put(rec *Record) {
-	x.part(hashOf(rec.PackedUID())).put(rec)
+	switch {
+	case len(x.parts) == 0:
+		x.parts = make([]recordSet, 1)
+	case len(x.parts) == 1 && x.Count == splitAbove:
+		x.split()
+	}
+	x.part(rec.PackedUID()).put(rec)
 	x.Count++
+}
+
+// split moves all records from one part to many.
+func (x *index) split() {
+	all := x.parts[0].slots
+	x.parts = make([]recordSet, indexParts)
+	for _, rec := range all {
+		if rec != nil {
+			x.part(rec.PackedUID()).put(rec)
+		}
+	}
 }
 
 // Delete removes a record, if it is in the index.
 func (x *index) Delete(rec *Record) {
-	if x.part(hashOf(rec.PackedUID())).remove(rec) {
+	if p := x.part(rec.PackedUID()); p != nil && p.remove(rec) {
 		x.Count--
 	}
 }
 
-// recordSet is a hash set of records, by UID. It takes about 11 bytes for each record. A set of pointers would take 23, and a map by UID
+// recordSet is one part of an index. It takes about 11 bytes for each record. A set of pointers would take 23, and a map by UID
 // 38, because it would store the UID again. Collisions are resolved by linear probing.
 type recordSet struct {
 	slots []*Record
@@ -66,7 +93,7 @@ var seed = maphash.MakeSeed()
 
 func hashOf(uid facts.UID) uint64 { return maphash.String(seed, uid.Bytes()) }
 
-// slotOf returns where the search for a UID begins. It uses the high bits of the hash, because the low bits select the part of the index.
+// slotOf returns where the search for a UID begins. It uses the high bits of the hash, because the low bits select the part.
 func (s *recordSet) slotOf(uid facts.UID) int {
 	high, _ := bits.Mul64(hashOf(uid), uint64(len(s.slots)))
 	return int(high)
@@ -153,15 +180,14 @@ func (x *index) All() iter.Seq[*Record] {
 
 // Cursor iterates over all records. It may return or omit records that are added or removed meanwhile.
 type Cursor struct {
-	index *index
-	part  int       // the next part
-	slots []*Record // the rest of the part before; a copy, because records move when one is deleted
+	parts []recordSet // that come next; those from before the index was split, if it is split meanwhile
+	slots []*Record   // the rest of the part before; a copy, because records move when one is deleted
 }
 
 // Cursor returns a cursor before the first record.
 func (x *index) Cursor() *Cursor {
 	x.Scans++
-	return &Cursor{index: x}
+	return &Cursor{parts: x.parts}
 }
 
 // Next returns the next record; nil after the last one.
@@ -173,10 +199,9 @@ func (c *Cursor) Next() *Record {
 				return rec
 			}
 		}
-		if c.part == indexParts {
+		if len(c.parts) == 0 {
 			return nil
 		}
-		c.slots = slices.Clone(c.index.parts[c.part].slots)
-		c.part++
+		c.slots, c.parts = slices.Clone(c.parts[0].slots), c.parts[1:]
 	}
 }

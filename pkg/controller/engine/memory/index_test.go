@@ -76,6 +76,30 @@ func TestIndexIsAMap(t *testing.T) {
 	})
 }
 
+// TestIndexWhileItIsSplit: All returns every record once, although the index becomes so large meanwhile that it is split.
+func TestIndexWhileItIsSplit(t *testing.T) {
+	x, got := index{}, map[*Record]int{}
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			x.Put(&Record{Compact: *facts.Compress(testbuilders.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())})
+		}
+	}
+	add(0, splitAbove)
+	for rec := range x.All() {
+		if got[rec]++; len(got) == splitAbove/2 {
+			add(splitAbove, splitAbove+100)
+		}
+	}
+	if len(x.parts) != indexParts || x.Count != splitAbove+100 || len(got) != splitAbove {
+		t.Errorf("%d parts, %d records, of which %d were returned", len(x.parts), x.Count, len(got))
+	}
+	for rec, times := range got {
+		if times != 1 || x.Get(rec.UID()) != rec {
+			t.Errorf("%s was returned %d times, and is %v", rec.UID(), times, x.Get(rec.UID()))
+		}
+	}
+}
+
 // TestIndexWhileItChanges: All returns every record that stays in the index, although others are inserted and deleted meanwhile.
 func TestIndexWhileItChanges(t *testing.T) {
 	x, stay := index{}, sets.New[*Record]()

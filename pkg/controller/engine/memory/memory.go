@@ -28,7 +28,7 @@ type Memory struct {
 	Effects   Effects
 
 	Records         index
-	Dependents      map[types.UID]*recordSet // by the UID of their controller
+	Dependents      map[types.UID]*index // by the UID of their controller
 	CronJobs        map[types.UID]*lifecycle.CronJob
 	CronJobsListed  bool // CronJobs contains all of them
 	Namespaces      map[string]*Namespace
@@ -68,7 +68,7 @@ func New(c Config) *Memory {
 		Config:       c,
 		Table:        kinds.Builtin(),
 		Protected:    sets.New(alwaysProtected...).Insert(c.Protected...),
-		Dependents:   map[types.UID]*recordSet{},
+		Dependents:   map[types.UID]*index{},
 		CronJobs:     map[types.UID]*lifecycle.CronJob{},
 		Namespaces:   map[string]*Namespace{},
 		Quotas:       NewQuotas(),

@@ -99,9 +99,9 @@ func (m *Memory) Link(rec *Record) {
 		return
 	}
 	if m.Dependents[c.UID] == nil {
-		m.Dependents[c.UID] = &recordSet{}
+		m.Dependents[c.UID] = &index{}
 	}
-	m.Dependents[c.UID].put(rec)
+	m.Dependents[c.UID].Put(rec)
 	rec.NS.Owners[Control{rec.Resource, c.GroupKind}]++
 }
 
@@ -116,8 +116,8 @@ func (m *Memory) Unlink(rec *Record) {
 		delete(rec.NS.Owners, control)
 	}
 	siblings := m.Dependents[c.UID]
-	siblings.remove(rec)
-	if siblings.used == 0 {
+	siblings.Delete(rec)
+	if siblings.Count == 0 {
 		delete(m.Dependents, c.UID)
 	}
 }

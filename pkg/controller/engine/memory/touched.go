@@ -91,12 +91,8 @@ func (m *Memory) TouchOver(member *capacity.Member[*Record]) {
 
 // TouchDependents says that a controller has changed.
 func (m *Memory) TouchDependents(controller types.UID) {
-	dependents := m.Dependents[controller]
-	if dependents == nil {
-		return
-	}
-	for _, rec := range dependents.slots {
-		if rec != nil {
+	if dependents := m.Dependents[controller]; dependents != nil {
+		for rec := range dependents.All() {
 			m.Touch(rec)
 		}
 	}
