@@ -133,7 +133,7 @@ func (s *Server) StartGuard(ctx context.Context, withdrawAfter time.Duration) (*
 	}
 	// Before it says so, a signal may end it at once.
 	return guard, poll(ctx, func(context.Context) error {
-		log, err := os.ReadFile(filepath.Join(s.cluster.Logs(), "guard.log"))
+		log, err := os.ReadFile(guard.LogFile)
 		if err == nil && !strings.Contains(string(log), "Guarding the APIService") {
 			err = errors.New("the guard has not said that it guards the APIService")
 		}

@@ -13,12 +13,14 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/utils/clock"
 )
 
 // sparing is a lock that renews the Lease less often than the elector of client-go asks. The elector renews its Lease as often as others
 // look for a free one: Winnow wants the looks soon, and each renewal is a write to etcd.
 type sparing struct {
 	resourcelock.Interface
+	clock clock.PassiveClock
 	spare time.Duration
 	// renewed is when the Lease was last written; zero if it was read since, or if the last write failed.
 	renewed time.Time
@@ -42,7 +44,7 @@ func (s *sparing) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, 
 // Update writes the Lease, or does nothing if this replica wrote it a moment ago and has not read it since, as before it takes the Lease or
 // gives it back. It does not give back what another replica has taken meanwhile: the elector itself would.
 func (s *sparing) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	now := time.Now()
+	now := s.clock.Now()
 	givesBack := record.HolderIdentity == ""
 	if now.Sub(s.renewed) < s.spare || givesBack && s.holder != s.Identity() {
 		return nil
@@ -98,7 +100,7 @@ func (c *Controller) elect(ctx context.Context) error {
 		call()
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &sparing{Interface: lock, spare: spareOf(&e)}, Name: e.ResourceName, ReleaseOnCancel: true,
+		Lock: &sparing{Interface: lock, clock: c.clock, spare: spareOf(&e)}, Name: e.ResourceName, ReleaseOnCancel: true,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(elected context.Context) {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/utils/clock"
 )
 
 // fakeLock is a Lease that remembers in whose name it was written.
@@ -56,7 +57,7 @@ func TestTheLeaseIsWrittenWhenItMatters(t *testing.T) {
 		"given back twice":               {"us", []string{read, giveBack, read, giveBack}, 1},
 	} {
 		lock := &fakeLock{holder: c.holder}
-		s := &sparing{Interface: lock, spare: time.Hour}
+		s := &sparing{Interface: lock, clock: clock.RealClock{}, spare: time.Hour}
 		for _, do := range c.do {
 			var err error
 			if do == read {
@@ -73,7 +74,7 @@ func TestTheLeaseIsWrittenWhenItMatters(t *testing.T) {
 		}
 	}
 	lock := &fakeLock{holder: "us", fails: true}
-	s := &sparing{Interface: lock, spare: time.Hour}
+	s := &sparing{Interface: lock, clock: clock.RealClock{}, spare: time.Hour}
 	for range 3 {
 		if s.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: renew}) == nil {
 			t.Error("a renewal that failed was spared")

@@ -28,23 +28,24 @@ const (
 	splitAbove = 4096
 )
 
-// part returns the part that a UID belongs to; nil if the index never had a record.
-func (x *index) part(uid facts.UID) *recordSet {
+// part returns the part for the hash of a UID; nil if the index never had a record.
+func (x *index) part(hash uint64) *recordSet {
 	if len(x.parts) == 0 {
 		return nil
 	}
-	return &x.parts[hashOf(uid)%uint64(len(x.parts))]
+	return &x.parts[hash%uint64(len(x.parts))]
 }
 
 // Get returns the record of a UID; nil if there is none.
 func (x *index) Get(uid types.UID) *Record { return x.lookUp(facts.PackUID(uid)) }
 
-// Of returns the record of the object of a fact; nil if there is none.
+// Of returns the record for an object; nil if there is none.
 func (x *index) Of(compact *facts.Compact) *Record { return x.lookUp(compact.PackedUID()) }
 
 func (x *index) lookUp(uid facts.UID) *Record {
-	if p := x.part(uid); p != nil && p.used > 0 {
-		return p.slots[p.find(uid)]
+	hash := hashOf(uid)
+	if p := x.part(hash); p != nil && p.used > 0 {
+		return p.slots[p.find(uid, hash)]
 	}
 	return nil
 }
@@ -57,7 +58,8 @@ func (x *index) Put(rec *Record) {
 	case len(x.parts) == 1 && x.Count == splitAbove:
 		x.split()
 	}
-	x.part(rec.PackedUID()).put(rec)
+	hash := hashOf(rec.PackedUID())
+	x.part(hash).put(rec, hash)
 	x.Count++
 }
 
@@ -67,14 +69,16 @@ func (x *index) split() {
 	x.parts = make([]recordSet, indexParts)
 	for _, rec := range all {
 		if rec != nil {
-			x.part(rec.PackedUID()).put(rec)
+			hash := hashOf(rec.PackedUID())
+			x.part(hash).put(rec, hash)
 		}
 	}
 }
 
 // Delete removes a record, if it is in the index.
 func (x *index) Delete(rec *Record) {
-	if p := x.part(rec.PackedUID()); p != nil && p.remove(rec) {
+	hash := hashOf(rec.PackedUID())
+	if p := x.part(hash); p != nil && p.remove(rec, hash) {
 		x.Count--
 	}
 }
@@ -93,15 +97,15 @@ var seed = maphash.MakeSeed()
 
 func hashOf(uid facts.UID) uint64 { return maphash.String(seed, uid.Bytes()) }
 
-// slotOf returns where the search for a UID begins. It uses the high bits of the hash, because the low bits select the part.
-func (s *recordSet) slotOf(uid facts.UID) int {
-	high, _ := bits.Mul64(hashOf(uid), uint64(len(s.slots)))
+// slotOf returns where the search for a hash begins. It uses the high bits of the hash, because the low bits select the part.
+func (s *recordSet) slotOf(hash uint64) int {
+	high, _ := bits.Mul64(hash, uint64(len(s.slots)))
 	return int(high)
 }
 
 // find returns the slot of a UID, or the free slot for it. There must be slots.
-func (s *recordSet) find(uid facts.UID) int {
-	i := s.slotOf(uid)
+func (s *recordSet) find(uid facts.UID, hash uint64) int {
+	i := s.slotOf(hash)
 	for s.slots[i] != nil && s.slots[i].PackedUID() != uid {
 		i = s.next(i)
 	}
@@ -125,26 +129,26 @@ func (s *recordSet) distance(from, to int) int {
 }
 
 // put adds a record. No other record may have its UID.
-func (s *recordSet) put(rec *Record) {
+func (s *recordSet) put(rec *Record, hash uint64) {
 	if 5*(s.used+1) > 4*len(s.slots) {
 		s.resize(s.used * 3 / 2)
 	}
-	s.slots[s.find(rec.PackedUID())] = rec
+	s.slots[s.find(rec.PackedUID(), hash)] = rec
 	s.used++
 }
 
 // remove removes the record of a UID, and reports whether there was one.
-func (s *recordSet) remove(rec *Record) bool {
+func (s *recordSet) remove(rec *Record, hash uint64) bool {
 	if s.used == 0 {
 		return false
 	}
-	free := s.find(rec.PackedUID())
+	free := s.find(rec.PackedUID(), hash)
 	if s.slots[free] == nil {
 		return false
 	}
 	// The search for a UID ends at a free slot, so records whose search passes this slot move to it.
 	for i := s.next(free); s.slots[i] != nil; i = s.next(i) {
-		from := s.slotOf(s.slots[i].PackedUID())
+		from := s.slotOf(hashOf(s.slots[i].PackedUID()))
 		if s.distance(from, i) >= s.distance(free, i) {
 			s.slots[free], free = s.slots[i], i
 		}
@@ -163,7 +167,8 @@ func (s *recordSet) resize(slots int) {
 	s.slots = make([]*Record, max(slots, minSlots))
 	for _, rec := range old {
 		if rec != nil {
-			s.slots[s.find(rec.PackedUID())] = rec
+			uid := rec.PackedUID()
+			s.slots[s.find(uid, hashOf(uid))] = rec
 		}
 	}
 }

@@ -17,9 +17,12 @@ type UID struct {
 	isUUID bool // in the form that the API server gives it
 }
 
+// textLength is the length of a UUID as text.
+const textLength = 36
+
 // PackUID returns the stored form of a UID.
 func PackUID(uid types.UID) UID {
-	if s := string(uid); len(s) == len(uuid.Nil.String()) && strings.ToLower(s) == s {
+	if s := string(uid); len(s) == textLength && strings.ToLower(s) == s {
 		if id, err := uuid.Parse(s); err == nil {
 			return UID{string(id[:]), true}
 		}
@@ -35,7 +38,7 @@ func (u UID) Unpack() types.UID {
 	return types.UID(uuid.UUID([]byte(u.bytes)).String())
 }
 
-// Bytes are the same for two UIDs only if both are UUIDs or one of them is not.
+// Bytes returns what is stored. A UUID and a UID that is none may have the same bytes.
 func (u UID) Bytes() string { return u.bytes }
 
 // Compare orders UUIDs as text, and all of them before other UIDs. The API server gives UUIDs to all objects.
