@@ -102,6 +102,16 @@ func (b *buffer) first(k key, most int) []pending {
 	return slices.Clone(all[:min(most, len(all))])
 }
 
+// last returns the number of the last record of a namespace; 0 if there is none.
+func (b *buffer) last(k key) uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if all := b.byNamespace[k]; len(all) > 0 {
+		return all[len(all)-1].number
+	}
+	return 0
+}
+
 // oldest returns the earliest deletion among the records of a namespace.
 func (b *buffer) oldest(k key) (at time.Time) {
 	b.mu.Lock()

@@ -66,14 +66,14 @@ func (w *Writer) flushNamespace(ctx context.Context, k key) error {
 			return nil
 		}
 	}
-	for ctx.Err() == nil {
+	open, err := w.openOf(ctx, k)
+	for last := w.buffer.last(k); ctx.Err() == nil; {
 		first := w.buffer.first(k, w.perChunk())
-		if len(first) == 0 {
+		if len(first) == 0 || first[0].number > last { // While much is deleted, there would always be more.
 			return nil
 		}
-		open, err := w.openOf(ctx, k)
 		if err == nil {
-			err = w.flushChunk(ctx, k, open, first)
+			err = w.flushChunk(ctx, k, &open, first)
 		}
 		switch {
 		case err == nil:
@@ -108,6 +108,8 @@ func (w *Writer) isThere(ctx context.Context, k key) (bool, error) {
 type openChunk struct {
 	number uint64
 	stored bool
+	// room is how many more records fit into the namespace before chunks must be removed, as far as this replica knows.
+	room int
 	// known are the states in earlier chunks that may be those of pending records. It is nil once an answer said that all were stored.
 	known sets.Set[state]
 }
@@ -119,10 +121,10 @@ func (w *Writer) openOf(ctx context.Context, k key) (openChunk, error) {
 	}
 	chunks, err := list(ctx, w.Metadata, k.name)
 	if err != nil || len(chunks) == 0 {
-		return openChunk{}, err
+		return openChunk{room: w.PerNamespace}, err
 	}
 	last, oldest := chunks[len(chunks)-1], w.buffer.oldest(k)
-	open := openChunk{number: last.number, stored: true, known: sets.New[state]()}
+	open := openChunk{number: last.number, stored: true, room: w.roomBeside(chunks), known: sets.New[state]()}
 	for _, c := range chunks[:len(chunks)-1] {
 		if !c.newest.IsZero() && c.newest.Before(oldest) {
 			continue
@@ -152,8 +154,8 @@ var (
 )
 
 // flushChunk writes the first records of a namespace, as many as fit into a chunk.
-func (w *Writer) flushChunk(ctx context.Context, k key, open openChunk, first []pending) error {
-	object, before, err := w.content(ctx, k, &open)
+func (w *Writer) flushChunk(ctx context.Context, k key, open *openChunk, first []pending) error {
+	object, before, err := w.content(ctx, k, open)
 	if err != nil {
 		w.open.Remove(k)
 		return err
@@ -166,6 +168,7 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open openChunk, first []
 		switch w.stored.Try(ctx, stored.Change{Object: object, Cost: 1}) {
 		case stored.Done:
 			open.stored = true
+			open.room -= added
 			count("stored", added)
 		case stored.Gone:
 			if open.stored {
@@ -173,7 +176,7 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open openChunk, first []
 			}
 			count("gone", w.buffer.removeAll(k)) // With the namespace.
 			w.open.Remove(k)
-			return nil
+			return errAgain
 		case stored.Failed:
 			w.open.Remove(k)
 			count("dropped", w.buffer.removeBefore(k, w.Clock.Now().Add(-giveUpAfter)))
@@ -184,7 +187,11 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open openChunk, first []
 	if len(w.buffer.first(k, 1)) == 0 {
 		open.known = nil
 	}
-	w.open.Add(k, open)
+	w.open.Add(k, *open)
+	// The next round reads also a full chunk, because it shows that the namespace is still the same.
+	if open.stored && isFull(object, len(all), w.perChunk()) {
+		open.next(all)
+	}
 	return nil
 }
 
@@ -207,38 +214,42 @@ func (w *Writer) fill(before []record, first []pending, known sets.Set[state]) (
 
 // content reads the chunk that takes the next records. If it is full, has gone or cannot be read, the next one takes them.
 func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstructured.Unstructured, []record, error) {
-	if !open.stored {
-		return newChunk(k.name, open.number), nil, nil
+	if open.stored {
+		object, err := w.get(ctx, k.name, open.number)
+		var all []record
+		switch {
+		case stored.IsGone(err): // It was deleted, or its namespace was.
+			there, err := w.isThere(ctx, k)
+			if err != nil {
+				return nil, nil, err
+			}
+			if !there {
+				count("gone", w.buffer.removeAll(k))
+				return nil, nil, errAgain
+			}
+		case err != nil:
+			return nil, nil, fmt.Errorf("%w: %w", errOfNamespace, err)
+		default:
+			if all, err = decode(object); err != nil { // It stays as it is. Readers tell people.
+				klog.FromContext(ctx).Error(err, "Cannot add to the records of deleted objects")
+			} else if !isFull(object, len(all), w.perChunk()) {
+				return object, all, nil
+			}
+		}
+		open.next(all)
 	}
-	object, err := w.get(ctx, k.name, open.number)
-	switch {
-	case stored.IsGone(err): // It was deleted, or its namespace was.
-		there, err := w.isThere(ctx, k)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !there {
-			count("gone", w.buffer.removeAll(k))
-			return nil, nil, errAgain
-		}
-	case err != nil:
-		return nil, nil, fmt.Errorf("%w: %w", errOfNamespace, err)
-	default:
-		all, err := decode(object)
-		if err != nil { // It stays as it is. Readers tell people.
-			klog.FromContext(ctx).Error(err, "Cannot add to the records of deleted objects")
-			break
-		}
-		if !isFull(object, len(all), w.perChunk()) {
-			return object, all, nil
-		}
-		if open.known != nil {
-			open.known.Insert(states(all)...)
-		}
-		w.trim(ctx, k.name)
+	if open.room < w.perChunk() {
+		w.trim(ctx, k.name, open)
 	}
-	open.number, open.stored = open.number+1, false
 	return newChunk(k.name, open.number), nil, nil
+}
+
+// next begins a new chunk after the one that has these records.
+func (o *openChunk) next(all []record) {
+	if o.known != nil {
+		o.known.Insert(states(all)...)
+	}
+	o.number, o.stored = o.number+1, false
 }
 
 // state is what a DELETE was for. An object that came back from a backup, and was deleted again, has another one.
@@ -258,14 +269,25 @@ func states(all []record) []state {
 }
 
 // trim removes the chunks of a namespace that are too many, before a new one.
-func (w *Writer) trim(ctx context.Context, namespace string) {
+func (w *Writer) trim(ctx context.Context, namespace string, open *openChunk) {
 	chunks, err := list(ctx, w.Metadata, namespace)
 	if err != nil {
 		return // The remover tries again within the hour.
 	}
-	for _, c := range tooMany(chunks, w.PerNamespace-w.perChunk()) {
+	old := tooMany(chunks, w.PerNamespace-w.perChunk())
+	for _, c := range old {
 		if remove(ctx, w.stored, c) == stored.Failed {
 			return // Otherwise a chunk would be missing in the middle.
 		}
 	}
+	open.room = w.roomBeside(chunks[len(old):])
+}
+
+// roomBeside returns how many more records a namespace may have beside those of chunks.
+func (w *Writer) roomBeside(chunks []chunk) int {
+	room := w.PerNamespace
+	for _, c := range chunks {
+		room -= c.count
+	}
+	return room
 }

@@ -15,11 +15,18 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/rules/deletion"
 )
 
-// TestChunks: records fill one chunk after the other, and a chunk is not read again while it is remembered.
+// TestChunks: records fill one chunk after the other. A chunk is read only once in a round, and chunks are listed only once while the last one
+// is remembered.
 func TestChunks(t *testing.T) {
 	s := newStore(t)
 	w := s.writer()
-	add(w, "a", 0, 700)
+	add(w, "a", 0, 300)
+	w.flush(t.Context())
+	want := []string{"list a/", "create a/records-0000000000", "create a/records-0000000001", "create a/records-0000000002"}
+	if !slices.Equal(s.requests, want) {
+		t.Errorf("got %q, want %q", s.requests, want)
+	}
+	add(w, "a", 300, 700)
 	add(w, "b", 0, 1)
 	w.flush(t.Context())
 	s.want("a", 0, 700)
@@ -27,7 +34,7 @@ func TestChunks(t *testing.T) {
 	s.requests = nil
 	add(w, "a", 700, 730)
 	w.flush(t.Context())
-	if want := []string{"get a/records-0000000006", "list a/", "create a/records-0000000007"}; !slices.Equal(s.requests, want) {
+	if want := []string{"get a/records-0000000006", "create a/records-0000000007"}; !slices.Equal(s.requests, want) {
 		t.Errorf("got %q, want %q", s.requests, want)
 	}
 	s.requests = nil
@@ -47,6 +54,36 @@ func TestChunks(t *testing.T) {
 	}
 	if w.buffer.len() != 0 {
 		t.Errorf("%d records still wait", w.buffer.len())
+	}
+}
+
+// TestRoundsEnd: a round writes each namespace once, although something else is deleted there during each write.
+func TestRoundsEnd(t *testing.T) {
+	s := newStore(t)
+	w := s.writer()
+	next := 0
+	more := func(namespace string) {
+		add(w, namespace, next, next+1)
+		next++
+	}
+	for round := range 3 {
+		for _, namespace := range []string{"a", "b"} {
+			more(namespace)
+		}
+		s.requests = nil
+		s.after = func(request string) error {
+			if verb, chunk, _ := strings.Cut(request, " "); verb == "create" || verb == "update" {
+				more(chunk[:1])
+			}
+			return nil
+		}
+		w.flush(t.Context())
+		writes := slices.DeleteFunc(s.requests, func(request string) bool {
+			return !strings.HasPrefix(request, "create") && !strings.HasPrefix(request, "update")
+		})
+		if len(writes) != 2 || w.buffer.len() != 2 {
+			t.Fatalf("round %d sent %q, and %d records wait", round, writes, w.buffer.len())
+		}
 	}
 }
 
