@@ -5,7 +5,9 @@ package expiry
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -130,6 +132,41 @@ func TestHeapAgreesWithASortedSlice(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestBlocks fills several blocks, and empties them again.
+func TestBlocks(t *testing.T) {
+	for _, entries := range []int{blockItems - 1, blockItems, blockItems + 1, 3*blockItems + 7} {
+		var h Heap[*key]
+		all := make([]key, entries)
+		for i := range all {
+			all[i].name = fmt.Sprint(i)
+			h.Set(&all[i], at(i*7919%entries))
+		}
+		removed := 0
+		for i := range all {
+			if i%3 == 0 {
+				h.Remove(&all[i])
+				removed++
+			}
+		}
+		if want := (entries - removed + blockItems - 1) / blockItems; h.Len() != entries-removed || len(h.blocks) != want {
+			t.Errorf("%d of %d entries in %d blocks are left after %d were removed; want %d blocks", h.Len(), entries, len(h.blocks), removed, want)
+		}
+		popped, last := 0, -1
+		for k, ok := h.PopDue(at(entries)); ok; k, ok = h.PopDue(at(entries)) {
+			i, _ := strconv.Atoi(k.name)
+			if second := i * 7919 % entries; i%3 == 0 || second < last {
+				t.Fatalf("entry %d at second %d after one at %d", i, second, last)
+			} else {
+				last = second
+			}
+			popped++
+		}
+		if popped != entries-removed || len(h.blocks) != 0 {
+			t.Errorf("popped %d of %d entries, and %d blocks are left", popped, entries-removed, len(h.blocks))
+		}
+	}
 }
 
 // BenchmarkHeap sets one of a million entries to another time, as an extension does.
