@@ -129,12 +129,12 @@ func (e *Effective) addTime(r *Rule) {
 // addAnswer adds the answer of a match.
 func (e *Effective) addAnswer(m *Match, first bool) {
 	a := m.answer(&e.Object)
-	if sure := m.answerWithoutQuotas(&e.Object); first || sure.laterThan(e.latestWithoutQuotas) {
-		e.latestWithoutQuotas = sure
-	}
-	byTime := a
+	sure, byTime := a, a
 	if m.Over {
-		byTime = m.answerByTime(&e.Object)
+		sure, byTime = m.answerWithoutQuotas(&e.Object), m.answerByTime(&e.Object)
+	}
+	if first || sure.laterThan(e.latestWithoutQuotas) {
+		e.latestWithoutQuotas = sure
 	}
 	if first || byTime.laterThan(e.latestByTime) {
 		e.latestByTime = byTime
