@@ -91,7 +91,7 @@ func (h *Heap[E]) shrink() item[E] {
 // put inserts an entry at the free index i, and moves it up or down from there.
 func (h *Heap[E]) put(i int, e item[E]) {
 	for i > 0 && e.at < h.at((i-1)/2).at {
-		h.set(i, *h.at((i-1)/2))
+		h.set(i, *h.at((i - 1) / 2))
 		i = (i - 1) / 2
 	}
 	for child := 2*i + 1; child < h.count; child = 2*i + 1 {
