@@ -102,6 +102,13 @@ func (b *buffer) first(k key, most int) []pending {
 	return slices.Clone(all[:min(most, len(all))])
 }
 
+// waiting returns how many records a namespace has.
+func (b *buffer) waiting(k key) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.byNamespace[k])
+}
+
 // last returns the number of the last record of a namespace; 0 if there is none.
 func (b *buffer) last(k key) uint64 {
 	b.mu.Lock()

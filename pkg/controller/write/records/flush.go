@@ -69,7 +69,8 @@ func (w *Writer) flushNamespace(ctx context.Context, k key) error {
 	open, err := w.openOf(ctx, k)
 	for last := w.buffer.last(k); ctx.Err() == nil; {
 		first := w.buffer.first(k, w.perChunk())
-		if len(first) == 0 || first[0].number > last { // While much is deleted, there would always be more.
+		// While much is deleted, there would always be more. It waits for the next round, unless so much waits that some would be dropped.
+		if len(first) == 0 || first[0].number > last && w.buffer.waiting(k) < wakeAt {
 			return nil
 		}
 		if err == nil {
@@ -108,10 +109,11 @@ func (w *Writer) isThere(ctx context.Context, k key) (bool, error) {
 type openChunk struct {
 	number uint64
 	stored bool
-	// room is how many more records fit into the namespace before chunks must be removed, as far as this replica knows.
-	room int
-	// known are the states in earlier chunks that may be those of pending records. It is nil once an answer said that all were stored.
-	known sets.Set[state]
+	// count is how many records the chunk has, and room is how many more the namespace may have, as far as this replica knows.
+	count, room int
+	// known are the states in earlier chunks that may be those of pending records up to the number knownTo. It is nil once these are stored.
+	known   sets.Set[state]
+	knownTo uint64
 }
 
 // openOf returns the chunk of a namespace that takes the next records. It lists the chunks if that is not remembered.
@@ -119,26 +121,43 @@ func (w *Writer) openOf(ctx context.Context, k key) (openChunk, error) {
 	if remembered, ok := w.open.Get(k); ok {
 		return remembered.(openChunk), nil
 	}
+	return w.lastOf(ctx, k)
+}
+
+// lastOf lists the chunks of a namespace, and returns the last one.
+func (w *Writer) lastOf(ctx context.Context, k key) (openChunk, error) {
+	upTo, oldest := w.buffer.last(k), w.buffer.oldest(k)
 	chunks, err := list(ctx, w.Metadata, k.name)
 	if err != nil || len(chunks) == 0 {
 		return openChunk{room: w.PerNamespace}, err
 	}
-	last, oldest := chunks[len(chunks)-1], w.buffer.oldest(k)
-	open := openChunk{number: last.number, stored: true, room: w.roomBeside(chunks), known: sets.New[state]()}
+	last := chunks[len(chunks)-1]
+	open := openChunk{
+		number: last.number, stored: true, count: last.count, room: w.roomBeside(chunks), known: sets.New[state](), knownTo: upTo,
+	}
 	for _, c := range chunks[:len(chunks)-1] {
 		if !c.newest.IsZero() && c.newest.Before(oldest) {
 			continue
 		}
-		object, err := w.get(ctx, k.name, c.number)
-		if err != nil && !stored.IsGone(err) {
-			return open, fmt.Errorf("%w: %w", errOfNamespace, err)
-		}
-		if err == nil {
-			all, _ := decode(object) // Readers tell people of what cannot be read.
-			open.known.Insert(states(all)...)
+		if err := w.learn(ctx, k, &open, c.number); err != nil {
+			return open, err
 		}
 	}
 	return open, nil
+}
+
+// learn adds the states in a chunk to those that are known.
+func (w *Writer) learn(ctx context.Context, k key, open *openChunk, number uint64) error {
+	object, err := w.get(ctx, k.name, number)
+	switch {
+	case stored.IsGone(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", errOfNamespace, err)
+	}
+	all, _ := decode(object) // Readers tell people of what cannot be read.
+	open.known.Insert(states(all)...)
+	return nil
 }
 
 func (w *Writer) get(ctx context.Context, namespace string, number uint64) (*unstructured.Unstructured, error) {
@@ -168,7 +187,7 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open *openChunk, first [
 		switch w.stored.Try(ctx, stored.Change{Object: object, Cost: 1}) {
 		case stored.Done:
 			open.stored = true
-			open.room -= added
+			open.has(len(all))
 			count("stored", added)
 		case stored.Gone:
 			if open.stored {
@@ -184,7 +203,7 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open *openChunk, first [
 		}
 	}
 	w.buffer.removeTo(k, upTo)
-	if len(w.buffer.first(k, 1)) == 0 {
+	if next := w.buffer.first(k, 1); len(next) == 0 || next[0].number > open.knownTo {
 		open.known = nil
 	}
 	w.open.Add(k, *open)
@@ -219,20 +238,21 @@ func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstruct
 		var all []record
 		switch {
 		case stored.IsGone(err): // It was deleted, or its namespace was.
-			there, err := w.isThere(ctx, k)
+			newer, err := w.afterGone(ctx, k, open)
 			if err != nil {
 				return nil, nil, err
 			}
-			if !there {
-				count("gone", w.buffer.removeAll(k))
-				return nil, nil, errAgain
+			if newer {
+				return w.content(ctx, k, open)
 			}
 		case err != nil:
 			return nil, nil, fmt.Errorf("%w: %w", errOfNamespace, err)
 		default:
 			if all, err = decode(object); err != nil { // It stays as it is. Readers tell people.
 				klog.FromContext(ctx).Error(err, "Cannot add to the records of deleted objects")
-			} else if !isFull(object, len(all), w.perChunk()) {
+				break
+			}
+			if open.has(len(all)); !isFull(object, len(all), w.perChunk()) {
 				return object, all, nil
 			}
 		}
@@ -244,12 +264,41 @@ func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstruct
 	return newChunk(k.name, open.number), nil, nil
 }
 
+// afterGone is called when a chunk that was stored has gone. It finds out what is stored now, and reports whether other replicas have written
+// newer chunks. A chunk with a lower number than these would be removed before them.
+func (w *Writer) afterGone(ctx context.Context, k key, open *openChunk) (newer bool, err error) {
+	there, err := w.isThere(ctx, k)
+	if err != nil {
+		return false, err
+	}
+	if !there {
+		count("gone", w.buffer.removeAll(k))
+		return false, errAgain
+	}
+	last, err := w.lastOf(ctx, k)
+	if err != nil {
+		return false, err
+	}
+	if newer = last.number > open.number; !newer && last.stored { // Nothing is added to it, so it is not read later.
+		err = w.learn(ctx, k, &last, last.number)
+	}
+	last.number = max(last.number, open.number)
+	*open = last
+	return newer, err
+}
+
+// has takes how many records the chunk has now. Other replicas may have added some.
+func (o *openChunk) has(count int) {
+	o.room -= count - o.count
+	o.count = count
+}
+
 // next begins a new chunk after the one that has these records.
 func (o *openChunk) next(all []record) {
 	if o.known != nil {
 		o.known.Insert(states(all)...)
 	}
-	o.number, o.stored = o.number+1, false
+	o.number, o.stored, o.count = o.number+1, false, 0
 }
 
 // state is what a DELETE was for. An object that came back from a backup, and was deleted again, has another one.

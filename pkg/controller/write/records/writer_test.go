@@ -87,6 +87,72 @@ func TestRoundsEnd(t *testing.T) {
 	}
 }
 
+// TestBusyNamespace: a round goes on in a namespace where so much waits that records would be dropped before the next one.
+func TestBusyNamespace(t *testing.T) {
+	s := newStore(t)
+	w := s.writer()
+	next := 0
+	more := func(n int) {
+		add(w, "a", next, next+n)
+		next += n
+	}
+	more(1)
+	s.after = func(request string) error {
+		if verb, _, _ := strings.Cut(request, " "); (verb == "create" || verb == "update") && next < 2*wakeAt {
+			more(wakeAt)
+		}
+		return nil
+	}
+	w.flush(t.Context())
+	if left := w.buffer.len(); next != 1+2*wakeAt || left >= wakeAt {
+		t.Errorf("%d of %d records wait", left, next)
+	}
+}
+
+// TestLeadsAgain: a replica that remembers a chunk which another one has removed since goes on behind the newest chunk.
+func TestLeadsAgain(t *testing.T) {
+	s := newStore(t)
+	s.PerNamespace = 100
+	one, two := s.writer(), s.writer()
+	add(one, "a", 0, 5)
+	one.flush(t.Context())
+	add(two, "a", 5, 300)
+	two.flush(t.Context())
+	add(one, "a", 300, 308)
+	one.flush(t.Context())
+	names, _ := s.stored("a")
+	if len(names) < 80 || len(names) > 100 || names[len(names)-1] != "job-307" {
+		t.Errorf("%d records are stored, the last one is %s", len(names), names[len(names)-1])
+	}
+	chunks, err := list(t.Context(), s.Metadata, "a")
+	if said := gaps(chunks); err != nil || len(said) > 0 {
+		t.Errorf("who reads is told %q: %v", said, err)
+	}
+}
+
+// TestSharedChunks: a writer that begins all chunks counts what another one adds to them, so that the limit is not exceeded.
+func TestSharedChunks(t *testing.T) {
+	s := newStore(t)
+	s.PerNamespace = 200 // In chunks of 20.
+	one, next := s.writer(), 0
+	for range 30 {
+		two := s.writer() // It remembers nothing, so it removes nothing.
+		for _, turn := range []struct {
+			writer *Writer
+			adds   int
+		}{{one, 5}, {two, 10}, {one, 5}} {
+			add(turn.writer, "a", next, next+turn.adds)
+			next += turn.adds
+			for turn.writer.buffer.len() > 0 { // It may find out that it must read again.
+				turn.writer.flush(t.Context())
+			}
+		}
+		if names, _ := s.stored("a"); len(names) > s.PerNamespace {
+			t.Fatalf("there are %d records after %d", len(names), next)
+		}
+	}
+}
+
 // TestLostAnswers: if a write is carried out and its answer is lost, nothing is stored twice.
 func TestLostAnswers(t *testing.T) {
 	s := newStore(t)
