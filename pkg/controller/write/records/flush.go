@@ -68,9 +68,8 @@ func (w *Writer) flushNamespace(ctx context.Context, k key) error {
 	}
 	open, err := w.openOf(ctx, k)
 	for last := w.buffer.last(k); ctx.Err() == nil; {
-		first := w.buffer.first(k, w.perChunk())
-		// While much is deleted, there would always be more. It waits for the next round, unless so much waits that some would be dropped.
-		if len(first) == 0 || first[0].number > last && w.buffer.waiting(k) < wakeAt {
+		first := w.firstOf(k, last)
+		if len(first) == 0 {
 			return nil
 		}
 		if err == nil {
@@ -89,6 +88,16 @@ func (w *Writer) flushNamespace(ctx context.Context, k key) error {
 		return err
 	}
 	return nil
+}
+
+// firstOf returns the first records of a namespace that a round writes which began when its last record had this number. While much is
+// deleted, there would always be more. These wait for the next round, unless they are so many that some would be dropped by then.
+func (w *Writer) firstOf(k key, last uint64) []pending {
+	first := w.buffer.first(k, w.perChunk())
+	if len(first) > 0 && first[0].number > last && w.buffer.waiting(k) < wakeAt {
+		return nil
+	}
+	return first
 }
 
 // isThere reports whether a namespace still exists, and is not another one of the same name.
@@ -264,8 +273,8 @@ func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstruct
 	return newChunk(k.name, open.number), nil, nil
 }
 
-// afterGone is called when a chunk that was stored has gone. It finds out what is stored now, and reports whether other replicas have written
-// newer chunks. A chunk with a lower number than these would be removed before them.
+// afterGone is called when a chunk that was stored has gone. It finds out what is stored now, and reports whether other replicas have
+// written newer chunks. A chunk with a lower number than these would be removed before them.
 func (w *Writer) afterGone(ctx context.Context, k key, open *openChunk) (newer bool, err error) {
 	there, err := w.isThere(ctx, k)
 	if err != nil {
