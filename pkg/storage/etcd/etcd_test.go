@@ -180,7 +180,7 @@ func TestRestore(t *testing.T) {
 	// A read that began before the etcd went back may notice once more, and then a client must try again.
 	eventually(t, "a watch from what is no more", func(context.Context) error {
 		_, err := from("10")
-		if err != nil && apierrors.IsTooManyRequests(err) {
+		if apierrors.IsTooManyRequests(err) {
 			return err
 		}
 		if !apierrors.IsResourceExpired(err) {

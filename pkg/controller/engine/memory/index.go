@@ -39,7 +39,7 @@ func (x *index) part(hash uint64) *recordSet {
 // Get returns the record of a UID; nil if there is none.
 func (x *index) Get(uid types.UID) *Record { return x.lookUp(facts.PackUID(uid)) }
 
-// Of returns the record for an object; nil if there is none.
+// Of returns the record of an object; nil if there is none.
 func (x *index) Of(compact *facts.Compact) *Record { return x.lookUp(compact.PackedUID()) }
 
 func (x *index) lookUp(uid facts.UID) *Record {

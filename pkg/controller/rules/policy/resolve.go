@@ -131,7 +131,10 @@ func (e *Effective) addAnswer(m *Match, first bool) {
 	a := m.answer(&e.Object)
 	sure, byTime := a, a
 	if m.Over {
-		sure, byTime = m.answerWithoutQuotas(&e.Object), m.answerByTime(&e.Object)
+		byTime = m.answerByTime(&e.Object)
+		if m.Rule.Capacity.PercentOfQuota != 0 { // Without quotas, it limits nothing.
+			sure = byTime
+		}
 	}
 	if first || sure.laterThan(e.latestWithoutQuotas) {
 		e.latestWithoutQuotas = sure
@@ -161,14 +164,6 @@ func (e *Effective) addLimit(m *Match) {
 // the policy with the first name.
 func (e *Effective) decides(m *Match, a answer) bool {
 	return a.laterThan(e.latest) || !e.latest.laterThan(a) && m.Policy.Name < e.by.Policy.Name
-}
-
-// answerWithoutQuotas returns the answer of a match if percentOfQuota limits nothing.
-func (m *Match) answerWithoutQuotas(o *Object) answer {
-	if m.Over && m.Rule.Capacity.PercentOfQuota != 0 {
-		return m.answerByTime(o)
-	}
-	return m.answer(o)
 }
 
 // answerByTime returns the answer of a match if no limit by count applies.

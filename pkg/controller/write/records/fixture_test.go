@@ -181,6 +181,11 @@ func (s *store) writer() *Writer {
 	return w
 }
 
+// isWrite reports whether a request writes a chunk.
+func isWrite(request string) bool {
+	return strings.HasPrefix(request, "create ") || strings.HasPrefix(request, "update ")
+}
+
 // order returns an order for a Job of a namespace.
 func order(namespace string, number int) *deletion.Order {
 	return &deletion.Order{

@@ -90,8 +90,8 @@ func (w *Writer) flushNamespace(ctx context.Context, k key) error {
 	return nil
 }
 
-// firstOf returns the first records of a namespace that a round writes which began when its last record had this number. While much is
-// deleted, there would always be more. These wait for the next round, unless they are so many that some would be dropped by then.
+// firstOf returns the first records of a namespace; none if the rest waits for the next round. last is the number of its last record when
+// this round began there. While much is deleted, more would always follow, so these wait unless some would be dropped by then.
 func (w *Writer) firstOf(k key, last uint64) []pending {
 	first := w.buffer.first(k, w.perChunk())
 	if len(first) > 0 && first[0].number > last && w.buffer.waiting(k) < wakeAt {

@@ -72,15 +72,14 @@ func TestRoundsEnd(t *testing.T) {
 		}
 		s.requests = nil
 		s.after = func(request string) error {
-			if verb, chunk, _ := strings.Cut(request, " "); verb == "create" || verb == "update" {
+			if isWrite(request) {
+				_, chunk, _ := strings.Cut(request, " ")
 				more(chunk[:1])
 			}
 			return nil
 		}
 		w.flush(t.Context())
-		writes := slices.DeleteFunc(s.requests, func(request string) bool {
-			return !strings.HasPrefix(request, "create") && !strings.HasPrefix(request, "update")
-		})
+		writes := slices.DeleteFunc(s.requests, func(request string) bool { return !isWrite(request) })
 		if len(writes) != 2 || w.buffer.len() != 2 {
 			t.Fatalf("round %d sent %q, and %d records wait", round, writes, w.buffer.len())
 		}
@@ -98,7 +97,7 @@ func TestBusyNamespace(t *testing.T) {
 	}
 	more(1)
 	s.after = func(request string) error {
-		if verb, _, _ := strings.Cut(request, " "); (verb == "create" || verb == "update") && next < 2*wakeAt {
+		if isWrite(request) && next < 2*wakeAt {
 			more(wakeAt)
 		}
 		return nil
@@ -160,7 +159,7 @@ func TestLostAnswers(t *testing.T) {
 	for round := range 4 {
 		add(w, "a", round*300, round*300+300)
 		s.after = func(request string) error {
-			if strings.HasPrefix(request, "create") || strings.HasPrefix(request, "update") {
+			if isWrite(request) {
 				return errors.New("connection reset")
 			}
 			return nil
