@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -197,7 +198,9 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open *openChunk, first [
 		case stored.Done:
 			open.stored = true
 			open.has(len(all))
-			count("stored", added)
+			if count("stored", added); !isFull(object, len(all), w.perChunk()) {
+				w.written.Add(k, writtenChunk{object, w.Clock.Now()})
+			}
 		case stored.Gone:
 			if open.stored {
 				return errAgain // Only the chunk has gone, or the namespace too. The next round finds out.
@@ -216,7 +219,7 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open *openChunk, first [
 		open.known = nil
 	}
 	w.open.Add(k, *open)
-	// The next round reads also a full chunk, because it shows that the namespace is still the same.
+	// The next round reads a full chunk all the same, because that shows that the namespace is still the same one.
 	if open.stored && isFull(object, len(all), w.perChunk()) {
 		open.next(all)
 	}
@@ -243,7 +246,7 @@ func (w *Writer) fill(before []record, first []pending, known sets.Set[state]) (
 // content reads the chunk that takes the next records. If it is full, has gone or cannot be read, the next one takes them.
 func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstructured.Unstructured, []record, error) {
 	if open.stored {
-		object, err := w.get(ctx, k.name, open.number)
+		object, err := w.current(ctx, k, open.number)
 		var all []record
 		switch {
 		case stored.IsGone(err): // It was deleted, or its namespace was.
@@ -271,6 +274,25 @@ func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstruct
 		w.trim(ctx, k.name, open)
 	}
 	return newChunk(k.name, open.number), nil, nil
+}
+
+// writtenChunk is a chunk that this replica has written at a time.
+type writtenChunk struct {
+	object *unstructured.Unstructured
+	at     time.Time
+}
+
+// current returns the chunk of a namespace with a number. It reads it unless this replica has just written it. If somebody else has changed
+// or deleted it since, the next write fails, and the round after that reads it.
+func (w *Writer) current(ctx context.Context, k key, number uint64) (*unstructured.Unstructured, error) {
+	if remembered, ok := w.written.Get(k); ok {
+		w.written.Remove(k) // Until the next write has succeeded.
+		written := remembered.(writtenChunk)
+		if written.object.GetName() == nameOf(number) && w.Clock.Since(written.at) < rememberWritten {
+			return written.object, nil
+		}
+	}
+	return w.get(ctx, k.name, number)
 }
 
 // afterGone is called when a chunk that was stored has gone. It finds out what is stored now, and reports whether other replicas have

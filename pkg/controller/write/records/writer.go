@@ -42,6 +42,9 @@ const (
 	mostPerChunk = 100
 	// mostOpen is for how many namespaces the last chunk is remembered. For others, the metadata of their chunks is listed.
 	mostOpen = 1000
+	// mostWritten is for how many of these all of the last chunk is remembered, some 10 kB each, and rememberWritten is for how long. While
+	// something is deleted all the time, and nobody else writes, a write needs no read before it.
+	mostWritten, rememberWritten = 200, 10 * time.Second
 	// checkAfter is how long records wait before their namespace is compared with the one that has its name now.
 	checkAfter = 10 * time.Second
 	// giveUpAfter is how long records wait whose writes fail, while those of other namespaces may succeed.
@@ -64,21 +67,25 @@ type Config struct {
 }
 
 // Writer stores records. Add may be called at any time. Run needs no Lease: each write is on top of the resource version that was read
-// last, and each new chunk has the next number. So of two replicas that write to a namespace, one learns that it must read again.
+// or written last, and each new chunk has the next number. So of two replicas that write to a namespace, one learns that it must read again.
 type Writer struct {
 	Config
 	buffer buffer
 	limit  *rate.Limiter
 	stored *stored.Writer
 	open   *lru.Cache // of openChunk, by key
-	wake   chan struct{}
-	errs   logonce.Errors // for one goroutine at a time
+	// written has the last chunks that take more records: writtenChunk, by key.
+	written *lru.Cache
+	wake    chan struct{}
+	errs    logonce.Errors // for one goroutine at a time
 }
 
 // NewWriter returns a Writer, which Run starts.
 func NewWriter(c Config) *Writer {
 	limit := rate.NewLimiter(budget, most)
-	return &Writer{Config: c, limit: limit, open: lru.New(mostOpen), stored: newStored(c, limit), wake: make(chan struct{}, 1)}
+	return &Writer{
+		Config: c, limit: limit, open: lru.New(mostOpen), written: lru.New(mostWritten), stored: newStored(c, limit), wake: make(chan struct{}, 1),
+	}
 }
 
 func newStored(c Config, limit *rate.Limiter) *stored.Writer {

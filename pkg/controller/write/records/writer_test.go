@@ -38,9 +38,13 @@ func TestChunks(t *testing.T) {
 		t.Errorf("got %q, want %q", s.requests, want)
 	}
 	s.requests = nil
-	add(w, "a", 730, 750)
+	add(w, "a", 730, 740)
 	w.flush(t.Context())
-	if want := []string{"get a/records-0000000007", "update a/records-0000000007"}; !slices.Equal(s.requests, want) {
+	s.clock.Step(rememberWritten)
+	add(w, "a", 740, 750)
+	w.flush(t.Context())
+	want = []string{"update a/records-0000000007", "get a/records-0000000007", "update a/records-0000000007"}
+	if !slices.Equal(s.requests, want) {
 		t.Errorf("got %q, want %q", s.requests, want)
 	}
 	add(w, "a", 750, 1200)
@@ -117,6 +121,7 @@ func TestLeadsAgain(t *testing.T) {
 	one.flush(t.Context())
 	add(two, "a", 5, 300)
 	two.flush(t.Context())
+	s.clock.Step(rememberWritten)
 	add(one, "a", 300, 308)
 	one.flush(t.Context())
 	names, _ := s.stored("a")
@@ -126,6 +131,23 @@ func TestLeadsAgain(t *testing.T) {
 	chunks, err := list(t.Context(), s.Metadata, "a")
 	if said := gaps(chunks); err != nil || len(said) > 0 {
 		t.Errorf("who reads is told %q: %v", said, err)
+	}
+}
+
+// TestChangedChunk: a writer that remembers a chunk adds to what another one has added to it since.
+func TestChangedChunk(t *testing.T) {
+	s := newStore(t)
+	one, two := s.writer(), s.writer()
+	add(one, "a", 0, 5)
+	one.flush(t.Context())
+	add(two, "a", 5, 10)
+	two.flush(t.Context())
+	add(one, "a", 10, 15)
+	one.flush(t.Context()) // Its PUT finds out.
+	one.flush(t.Context())
+	s.want("a", 0, 15)
+	if _, sizes := s.stored("a"); !slices.Equal(sizes, []int{15}) {
+		t.Errorf("got chunks of %v", sizes)
 	}
 }
 
