@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -152,28 +153,42 @@ func (f *field) createPolicy(ctx context.Context, namespace string) error {
 	return err
 }
 
-// limit has each policy limit its Jobs to as many as there are, and waits until the status of all knows.
+// limit has each policy limit its Jobs to as many as there are, and waits until the statuses of all know. It watches them, because Winnow
+// would have to answer who asks again and again.
 func (f *field) limit(ctx context.Context) error {
-	return parallel(ctx, allNamespaces, func(i int) error {
-		policies := f.gc.CleanupPolicies(fieldNamespace(i))
+	var mu sync.Mutex
+	generations := map[string]int64{} // by namespace, of the statuses that do not know yet
+	err := parallel(ctx, allNamespaces, func(i int) error {
 		patch := fmt.Sprintf(`{"spec":{"capacity":{"maxObjects":%d}}}`, (f.jobs+allNamespaces-1-i)/allNamespaces)
-		written, err := policies.Patch(ctx, "bench", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		written, err := f.gc.CleanupPolicies(fieldNamespace(i)).Patch(ctx, "bench", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		if err != nil {
 			return err
 		}
-		return eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
-			now, err := policies.Get(ctx, "bench", metav1.GetOptions{})
-			if err == nil && now.Status.ObservedGeneration < written.Generation {
-				err = fmt.Errorf(
-					"the status of the policy in %s knows generation %d, not %d",
-					fieldNamespace(i),
-					now.Status.ObservedGeneration,
-					written.Generation,
-				)
-			}
-			return err
-		})
+		mu.Lock()
+		defer mu.Unlock()
+		generations[written.Namespace] = written.Generation
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, waitMost)
+	defer cancel()
+	watched, err := f.gc.CleanupPolicies(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	defer watched.Stop()
+	for event := range watched.ResultChan() {
+		p, ok := event.Object.(*v1alpha1.CleanupPolicy)
+		if ok && p.Status.ObservedGeneration >= generations[p.Namespace] {
+			delete(generations, p.Namespace)
+		}
+		if len(generations) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("the statuses of %d policies do not know their limits", len(generations))
 }
 
 // bound is how many Jobs the cluster policy counts at first: all that it selects.

@@ -255,8 +255,8 @@ func TestRunningJobsAreSmall(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(running(time.Hour, "a")...)
 	rec := w.Records.Get(testbuilders.UID("a"))
-	if rec.Extra != nil || rec.LimitState != nil {
-		t.Errorf("it has %+v and %+v", rec.Extra, rec.LimitState)
+	if rec.Extra != nil || rec.Membership != nil {
+		t.Errorf("it has %+v and %+v", rec.Extra, rec.Membership)
 	}
 	if k := facts.Compress(w.facts["a"]); k.Deadline().StartedAt.IsZero() {
 		t.Error("its start is lost")

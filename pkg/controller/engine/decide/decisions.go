@@ -15,7 +15,7 @@ import (
 // over the limit.
 func (dec *Decider) Resolve(rec *memory.Record) policy.Effective {
 	dec.Match(rec)
-	next := 0
+	next := rec.Membership
 	for _, matches := range [][]policy.Match{dec.Asked.Matches.Enforced, dec.Asked.Matches.Previews} {
 		for i := range matches {
 			limits.SetPool(rec, &matches[i], &next)

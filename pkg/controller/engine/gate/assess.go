@@ -151,15 +151,20 @@ func (g *Gate) overdue(rec *memory.Record) bool {
 		return rec.Due
 	}
 	if memory.ByLimit(memory.Reasons[rec.DeleteReason]) {
-		return countedBefore(rec.Memberships(), at) && rec.FinishedAt().Before(at) // What runs is not counted.
+		return countedBefore(rec, at) && rec.FinishedAt().Before(at) // What runs is not counted.
 	}
 	_, then := g.Decide(rec, at) // If its wait has ended since, it is due since the end of the wait.
 	return then.Action == policy.Delete && !memory.ByLimit(then.Reason)
 }
 
-// countedBefore reports whether all limits that count a record ranked it by a time before at. They may rank it by different times.
-func countedBefore(counted []memory.Membership, at time.Time) bool {
-	return len(counted) > 0 && !slices.ContainsFunc(counted, func(m memory.Membership) bool { return !m.Member.Since().Before(at) })
+// countedBefore reports whether limits count a record, and all ranked it by a time before at. They may rank it by different times.
+func countedBefore(rec *memory.Record, at time.Time) bool {
+	for m := rec.Membership; m != nil; m = m.Next {
+		if !m.Member.Since().Before(at) {
+			return false
+		}
+	}
+	return rec.Membership != nil
 }
 
 // batch has the objects of a namespace that are due by one policy and not assessed yet.

@@ -26,9 +26,9 @@ func (g *Gate) TakeChanges() {
 // changeElsewhere returns a change in another namespace that may have put the record above a ceiling that both share. Any such change will
 // do: the record waits until all of them are assessed, which they are together.
 func changeElsewhere(rec *memory.Record) (approval.Change, bool) {
-	for _, p := range rec.Memberships() {
-		if p.Ceiling != nil && !p.Ceiling.Policy.Suspend && p.Member.Over() {
-			for ns := range p.Ceiling.Pending {
+	for m := rec.Membership; m != nil; m = m.Next {
+		if m.Ceiling != nil && !m.Ceiling.Policy.Suspend && m.Member.Over() {
+			for ns := range m.Ceiling.Pending {
 				return ns.Changes[len(ns.Changes)-1], true
 			}
 		}

@@ -37,7 +37,7 @@ func (l *Limits) Count(rec *memory.Record, now time.Time) {
 	l.noteMatching(rec, now)
 	rec.ForgetRecount()
 	l.scratch = l.appendMemberships(l.scratch[:0], rec, now)
-	if sameMemberships(rec.Memberships(), l.scratch) {
+	if sameMemberships(rec.Membership, l.scratch) {
 		return
 	}
 	isKept := func(m memory.Membership) bool { return m.Member.KeptByAnnotation }
@@ -49,9 +49,11 @@ func (l *Limits) Count(rec *memory.Record, now time.Time) {
 		return
 	}
 	memberships := slices.Clone(l.scratch)
-	rec.EnsureLimitState().Memberships = memberships
-	for i := range memberships {
-		m := &memberships[i]
+	for i := range memberships[1:] {
+		memberships[i].Next = &memberships[i+1]
+	}
+	rec.Membership = &memberships[0]
+	for m := rec.Membership; m != nil; m = m.Next {
 		if m.Pool != nil {
 			rec.NS.Pools[m.Pool.PoolKey] = m.Pool // Leave has removed the pool if the record was the last member.
 			m.Pool.Insert(&m.Member)
@@ -61,32 +63,26 @@ func (l *Limits) Count(rec *memory.Record, now time.Time) {
 	}
 }
 
-// sameMemberships is slices.EqualFunc without copies of members, which may be in pools.
-func sameMemberships(a, b []memory.Membership) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !a[i].Same(&b[i]) {
+// sameMemberships reports whether the memberships of a record, of which m is the first, are the same as others.
+func sameMemberships(m *memory.Membership, others []memory.Membership) bool {
+	for i := range others {
+		if m == nil || !m.Same(&others[i]) {
 			return false
 		}
+		m = m.Next
 	}
-	return true
+	return m == nil
 }
 
 // Leave removes a record from all pools and ceilings. A pool without members is removed.
 func (l *Limits) Leave(rec *memory.Record) {
-	memberships := rec.Memberships()
-	for i := range memberships {
-		m := &memberships[i]
+	for m := rec.Membership; m != nil; m = m.Next {
 		m.Member.Leave()
 		if m.Pool != nil && m.Pool.Len() == 0 {
 			delete(rec.NS.Pools, m.Pool.PoolKey)
 		}
 	}
-	if rec.LimitState != nil {
-		rec.LimitState.Memberships = nil
-	}
+	rec.Membership = nil
 }
 
 // appendMemberships appends the memberships that a record must have now, including memberships by Preview policies.
@@ -97,7 +93,7 @@ func (l *Limits) appendMemberships(out []memory.Membership, rec *memory.Record, 
 	}
 	l.Match(rec)
 	// Over of the matches may be of an earlier state, but how an object counts does not depend on Over.
-	effective, next := policy.Resolve(l.Object(rec), l.Asked.Matches.Enforced), 0
+	effective, next := policy.Resolve(l.Object(rec), l.Asked.Matches.Enforced), rec.Membership
 	switch {
 	case effective.Unevaluated():
 		out = appendFormerCeilings(rec, &effective, out)
@@ -119,7 +115,7 @@ func (l *Limits) appendMemberships(out []memory.Membership, rec *memory.Record, 
 // Otherwise the shares of other namespaces would grow meanwhile, and the change of the conditions would make the objects there due a second
 // time.
 func appendFormerCeilings(rec *memory.Record, effective *policy.Effective, out []memory.Membership) []memory.Membership {
-	for _, m := range rec.Memberships() {
+	for m := rec.Membership; m != nil; m = m.Next {
 		if m.Ceiling != nil && rec.Finished && !rec.Terminating() && slices.Contains(rec.NS.Ceilings, m.Ceiling) {
 			out = append(out, inCeiling(m.Ceiling, rec, effective, m.Member.KeptByAnnotation))
 		}
@@ -151,7 +147,7 @@ func (l *Limits) appendPreviewCeilings(
 
 // appendEnforced appends the pools of enforcing policies that match, and the ceilings.
 func (l *Limits) appendEnforced(
-	out []memory.Membership, rec *memory.Record, effective *policy.Effective, counting policy.Counting, next *int,
+	out []memory.Membership, rec *memory.Record, effective *policy.Effective, counting policy.Counting, next **memory.Membership,
 ) []memory.Membership {
 	if counting.InPools() {
 		for _, match := range l.Asked.Matches.Enforced {
@@ -168,7 +164,7 @@ func (l *Limits) appendEnforced(
 
 // inCeiling returns the membership of a record in a ceiling, which ranks objects by when they ended.
 func inCeiling(c *memory.Ceiling, rec *memory.Record, effective *policy.Effective, kept bool) memory.Membership {
-	out := memory.Membership{Ceiling: c, Member: capacity.MakeMember(rec, effective.EndedAt())}
+	out := c.In(capacity.MakeMember(rec, effective.EndedAt()))
 	out.Member.KeptByAnnotation = kept
 	return out
 }
@@ -190,7 +186,7 @@ func updateCounting(rec *memory.Record, effective *policy.Effective, now time.Ti
 // appendPool appends the pool of a match that the matched record is in, if any. An object with a native TTL is in no pool, because the
 // native TTL replaces the rule.
 func (l *Limits) appendPool(
-	out []memory.Membership, rec *memory.Record, effective *policy.Effective, match policy.Match, next *int,
+	out []memory.Membership, rec *memory.Record, effective *policy.Effective, match policy.Match, next **memory.Membership,
 ) []memory.Membership {
 	c := match.Rule.Capacity
 	if c == nil || l.Asked.fact.NativeTTL != nil {
@@ -203,10 +199,10 @@ func (l *Limits) appendPool(
 	k := memory.PoolKey{LimitKey: limitKeyOf(match), Resource: rec.Resource, Key: key}
 	p := findPool(rec, k, next)
 	if p == nil {
-		p = &memory.Pool{PoolKey: k, Pool: capacity.NewPool(l.poolLimit(rec.NS, c, rec.Resource), l.TouchOver)}
+		p = memory.NewPool(k, l.poolLimit(rec.NS, c, rec.Resource), l.TouchOver)
 		rec.NS.Pools[k] = p
 	}
-	return append(out, memory.Membership{Pool: p, Member: capacity.MakeMember(rec, match.RankedBy(&effective.Object))})
+	return append(out, p.In(capacity.MakeMember(rec, match.RankedBy(&effective.Object))))
 }
 
 // poolLimit returns how many objects of a resource a pool of the namespace keeps.
@@ -224,7 +220,7 @@ func (l *Limits) poolLimit(ns *memory.Namespace, c *policy.Capacity, resource st
 
 // findPool returns the pool of a key in the record's namespace; nil if there is none. It looks at the record's memberships first, see
 // findMembership.
-func findPool(rec *memory.Record, k memory.PoolKey, next *int) *memory.Pool {
+func findPool(rec *memory.Record, k memory.PoolKey, next **memory.Membership) *memory.Pool {
 	if m := findMembership(rec, next, func(p *memory.Pool) bool { return p.PoolKey == k }); m != nil {
 		return m.Pool
 	}
@@ -232,9 +228,9 @@ func findPool(rec *memory.Record, k memory.PoolKey, next *int) *memory.Pool {
 }
 
 // SetPool notes in a match whether its pool counts the record, and whether the record is over its limit; see findMembership for next.
-func SetPool(rec *memory.Record, match *policy.Match, next *int) {
+func SetPool(rec *memory.Record, match *policy.Match, next **memory.Membership) {
 	match.Counted, match.Over, match.Unlimited = false, false, false
-	if !hasCapacity(*match) || len(rec.Memberships()) == 0 {
+	if !hasCapacity(*match) || rec.Membership == nil {
 		return
 	}
 	k := limitKeyOf(*match)
@@ -244,18 +240,18 @@ func SetPool(rec *memory.Record, match *policy.Match, next *int) {
 	}
 }
 
-// findMembership returns the record's membership in a pool; nil if there is none. The search begins at the index *next, which becomes the
-// index after the last membership that was looked at. Memberships have the order of the matches that they come from, so the search usually
-// ends at once if the caller asks for one match after another.
-func findMembership(rec *memory.Record, next *int, is func(*memory.Pool) bool) *memory.Membership {
-	memberships := rec.Memberships()
-	for range memberships {
-		if *next >= len(memberships) {
-			*next = 0
-		}
-		m := &memberships[*next]
-		if *next++; m.Pool != nil && is(m.Pool) {
+// findMembership returns the record's membership in a pool; nil if there is none. The search begins at *next, which becomes the one after
+// the last membership that was looked at. Memberships have the order of the matches that they come from, so the search usually ends at once
+// if the caller begins with the first membership, and asks for one match after another.
+func findMembership(rec *memory.Record, next **memory.Membership, is func(*memory.Pool) bool) *memory.Membership {
+	begin := cmp.Or(*next, rec.Membership)
+	for m := begin; m != nil; {
+		after := cmp.Or(m.Next, rec.Membership)
+		if *next = after; m.Pool != nil && is(m.Pool) {
 			return m
+		}
+		if m = after; m == begin {
+			break
 		}
 	}
 	return nil
@@ -264,9 +260,7 @@ func findMembership(rec *memory.Record, next *int, is func(*memory.Pool) bool) *
 // OverCeilings returns the policies of two ceilings that the record is over: the first with a policy that is not suspended, and the first
 // with a suspended one; nil if there is none.
 func OverCeilings(rec *memory.Record) (running, suspended *policy.Policy) {
-	memberships := rec.Memberships()
-	for i := range memberships {
-		m := &memberships[i]
+	for m := rec.Membership; m != nil; m = m.Next {
 		switch {
 		case m.Ceiling == nil, m.Ceiling.Policy.Preview, !m.Member.Over():
 		case !m.Ceiling.Policy.Suspend:

@@ -23,7 +23,7 @@ type Record struct {
 	timerIndex int32 // see HeapIndex
 	Position   int32 // the index in the records of the namespace, or removedPosition
 
-	LimitState *LimitState // nil if no limit counts the object
+	Membership *Membership // the first one; nil if no limit counts the object
 	Extra      *Extra      // nil for most records
 }
 
@@ -73,6 +73,8 @@ const (
 	SetTooLate
 	// OverChanged: Over of a membership has changed since the record was last settled.
 	OverChanged
+	// hasLimitTimes: Namespace.limitTimes has the record.
+	hasLimitTimes
 )
 
 func (f flags) Has(flag flags) bool { return f&flag != 0 }
@@ -94,15 +96,6 @@ func (rec *Record) HeapIndex() int { return int(rec.timerIndex) }
 
 // SetHeapIndex implements expiry.Entry.
 func (rec *Record) SetHeapIndex(i int) { rec.timerIndex = int32(i) }
-
-// LimitState says how pools and ceilings count an object.
-type LimitState struct {
-	Memberships []Membership
-	times       *limitTimes // nil for most records
-}
-
-// limitTimes are when the object counts differently because time passes, and when a pool or ceiling last put the object over its limit.
-type limitTimes struct{ recountAt, overSince Instant }
 
 // Extra is the state that only a few records need: a Preview policy decides for them, or their objects are about to be deleted.
 type Extra struct {
@@ -152,15 +145,6 @@ func (p Preview) Decision() policy.Decision {
 // Resolution returns who decides.
 func (p Preview) Resolution() policy.Resolution {
 	return policy.Resolution{Policy: p.Policy, Rule: p.rule}
-}
-
-// SetOverSince sets OverSince to now after Over of a membership has changed, unless the record is due: then it stays due since the
-// time that is already known. If Over has become false, OverSince does not matter.
-func (rec *Record) SetOverSince(now time.Time) {
-	rec.Flags.Set(OverChanged, false)
-	if !rec.Due {
-		rec.ensureLimitTimes().overSince = InstantOf(now)
-	}
 }
 
 // SetDue sets whether the record is due, and updates the count of its namespace.
@@ -286,19 +270,10 @@ func (x *Extra) ordered() bool {
 	return x.InFlight != nil || x.Accepted != nil || x.NotFound || x.Unanswered != nil || x.Retry != (deletion.Retry{}) || x.RemovedInFlight
 }
 
-// Memberships returns the pools and ceilings that count the object.
-func (rec *Record) Memberships() []Membership {
-	if rec.LimitState == nil {
-		return nil
-	}
-	return rec.LimitState.Memberships
-}
-
 // KeptByAnnotation reports whether a ceiling counts the object as kept by its annotations.
 func (rec *Record) KeptByAnnotation() bool {
-	memberships := rec.Memberships()
-	for i := range memberships {
-		if memberships[i].Member.KeptByAnnotation {
+	for m := rec.Membership; m != nil; m = m.Next {
+		if m.Member.KeptByAnnotation {
 			return true
 		}
 	}
@@ -307,56 +282,12 @@ func (rec *Record) KeptByAnnotation() bool {
 
 // InCeiling reports whether a ceiling of an enforcing policy counts the object.
 func (rec *Record) InCeiling() bool {
-	memberships := rec.Memberships()
-	for i := range memberships {
-		if c := memberships[i].Ceiling; c != nil && !c.Policy.Preview {
+	for m := rec.Membership; m != nil; m = m.Next {
+		if m.Ceiling != nil && !m.Ceiling.Policy.Preview {
 			return true
 		}
 	}
 	return false
-}
-
-// EnsureLimitState returns the LimitState of the record, and creates it if there is none.
-func (rec *Record) EnsureLimitState() *LimitState {
-	if rec.LimitState == nil {
-		rec.LimitState = &LimitState{}
-	}
-	return rec.LimitState
-}
-
-func (rec *Record) ensureLimitTimes() *limitTimes {
-	state := rec.EnsureLimitState()
-	if state.times == nil {
-		state.times = &limitTimes{ZeroInstant, ZeroInstant}
-	}
-	return state.times
-}
-
-func (rec *Record) limitTimes() limitTimes {
-	if rec.LimitState == nil || rec.LimitState.times == nil {
-		return limitTimes{ZeroInstant, ZeroInstant}
-	}
-	return *rec.LimitState.times
-}
-
-// OverSince returns when a pool or ceiling last put the object over its limit; zero if never.
-func (rec *Record) OverSince() time.Time { return rec.limitTimes().overSince.Time() }
-
-// RecountAt returns when the object counts differently because time passes; zero if never.
-func (rec *Record) RecountAt() time.Time { return rec.limitTimes().recountAt.Time() }
-
-// RecountBy sets RecountAt, unless it is earlier already.
-func (rec *Record) RecountBy(t time.Time) {
-	if times := rec.ensureLimitTimes(); times.recountAt == ZeroInstant || t.Before(times.recountAt.Time()) {
-		times.recountAt = InstantOf(t)
-	}
-}
-
-// ForgetRecount sets RecountAt to zero.
-func (rec *Record) ForgetRecount() {
-	if rec.limitTimes().recountAt != ZeroInstant {
-		rec.ensureLimitTimes().recountAt = ZeroInstant
-	}
 }
 
 // SetDecision stores who decides for the object, and what.

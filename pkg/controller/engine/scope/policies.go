@@ -207,7 +207,5 @@ func (s *Scope) ceilingOf(p *policy.Policy, resource string, total int, before [
 	if p.Preview {
 		overChanged = func(*capacity.Member[*memory.Record]) {}
 	}
-	return &memory.Ceiling{
-		Policy: p, Resource: resource, Pending: sets.New[*memory.Namespace](), Ceiling: capacity.NewCeiling(total, overChanged),
-	}
+	return memory.NewCeiling(p, resource, total, overChanged)
 }

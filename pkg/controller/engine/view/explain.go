@@ -234,9 +234,8 @@ const RankMost, rankMostAlone = 1_000, 200_000
 // candidateLimits returns the pools and ceilings that count an object; see Candidate for alone.
 func candidateLimits(rec *memory.Record, alone bool) []gc.CandidateLimit {
 	var out []gc.CandidateLimit
-	memberships, seen := rec.Memberships(), int64(0)
-	for i := range memberships {
-		m := &memberships[i]
+	seen := int64(0)
+	for m := rec.Membership; m != nil; m = m.Next {
 		l := gc.CandidateLimit{Over: m.Member.Over(), Objects: int64(m.Member.Peers())}
 		if limit, limited := m.Member.Limit(); limited {
 			l.MaxObjects = new(int64(limit))
