@@ -69,11 +69,10 @@ func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact)
 		} else if rec != nil && compact.ResourceVersion < rec.ResourceVersion {
 			l.behind = append(l.behind, compact)
 		}
-		l.engine.Upsert(compact, now)
-		if rec := l.engine.Records.Of(compact); rec != nil {
+		if rec = l.engine.upsert(compact, rec, now); rec != nil {
 			rec.Flags.Set(memory.Listed, true)
+			l.noteWaiting(rec)
 		}
-		l.noteWaiting(compact)
 		if l.engine.Spent(1) {
 			return page[i+1:]
 		}
@@ -134,7 +133,7 @@ func (l *List) takeBehind(rv uint64, now time.Time) bool {
 		l.behind = l.behind[1:]
 		if rec := l.engine.Records.Of(compact); rec != nil && rec.ResourceVersion <= rv && rec.ResourceVersion > compact.ResourceVersion {
 			rec.SetBack()
-			l.engine.Upsert(compact, now)
+			l.engine.upsert(compact, rec, now)
 		}
 		if l.engine.Spent(1) {
 			return false
@@ -228,15 +227,14 @@ func (m *Merge) End(complete bool) {
 	m.engine.NoteEmpty(ns)
 }
 
-// noteWaiting notes whether match conditions for an object of a list wait. Then the list is not complete before a Merge has brought their
+// noteWaiting notes whether match conditions for an object of the list wait. Then the list is not complete before a Merge has brought their
 // results: objects that a change of conditions makes due must be assessed together.
-func (l *List) noteWaiting(compact *facts.Compact) {
-	ns := l.engine.Namespaces[compact.Namespace]
-	if rec := l.engine.Records.Of(compact); ns == nil || rec == nil || !rec.Conditions.Wait() {
+func (l *List) noteWaiting(rec *memory.Record) {
+	if !rec.Conditions.Wait() {
 		return
 	}
 	if l.waiting == nil {
 		l.waiting = map[*memory.Namespace]bool{}
 	}
-	l.waiting[ns] = true
+	l.waiting[rec.NS] = true
 }

@@ -15,18 +15,22 @@ import (
 // Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than the known one,
 // unless they add results of match conditions.
 func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
+	e.upsert(compact, e.Records.Of(compact), now)
+}
+
+// upsert is Upsert if the record of the object is known; nil if there is none. It returns the record that there is then.
+func (e *Engine) upsert(compact *facts.Compact, rec *memory.Record, now time.Time) *memory.Record {
 	ns, ok := e.Namespaces[compact.Namespace]
 	if !ok || !ns.Covers(compact.Resource) || e.Outdated.Has(compact.Resource) {
-		return
+		return rec
 	}
-	rec := e.Records.Of(compact)
 	setBefore := ns.DeadlinesSet
 	changed, asOwner := rec == nil || rec.Finished != compact.Finished || !rec.SameAnnotations(compact), true
 	switch {
 	case rec == nil:
 		rec = e.insert(ns, knowledge.Dated(ns, nil, compact, now), now)
 	case rec.ResourceVersion > compact.ResourceVersion, rec.ResourceVersion == compact.ResourceVersion && !rec.AddsResults(compact):
-		return
+		return rec
 	default:
 		before := rec.Compact
 		e.update(rec, knowledge.Dated(ns, rec, compact, now), now)
@@ -42,6 +46,7 @@ func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 		e.TouchDependents(rec.UID())
 	}
 	e.UncoverDeadlines(ns, setBefore)
+	return rec
 }
 
 // Remove handles the removal of an object; compact is the object's last known state.
@@ -107,7 +112,10 @@ func (e *Engine) update(rec *memory.Record, compact *facts.Compact, now time.Tim
 
 // replace replaces what is known of an object.
 func (e *Engine) replace(rec *memory.Record, compact *facts.Compact) {
-	e.Unlink(rec)
+	relink := rec.Controller != compact.Controller
+	if relink {
+		e.Unlink(rec)
+	}
 	e.CountFirstSeen(rec, false)
 	if !rec.FinishedAt().Equal(compact.FinishedAt()) {
 		e.Queue.Remove(&rec.NS.Queue, rec) // Its order depends on the time. Pools keep the former one until the record is counted again.
@@ -118,7 +126,9 @@ func (e *Engine) replace(rec *memory.Record, compact *facts.Compact) {
 	e.Recount(rec, before)
 	e.CountDeadlineSet(rec, 1)
 	e.CountFirstSeen(rec, true)
-	e.Link(rec)
+	if relink {
+		e.Link(rec)
+	}
 }
 
 // remove removes a record because its object is gone, and confirms the deletion if Winnow sent it.

@@ -112,6 +112,15 @@ func (s *recordSet) find(uid facts.UID, hash uint64) int {
 	return i
 }
 
+// free returns the free slot for a hash. Unlike find, it looks at no record.
+func (s *recordSet) free(hash uint64) int {
+	i := s.slotOf(hash)
+	for s.slots[i] != nil {
+		i = s.next(i)
+	}
+	return i
+}
+
 // next returns the index after i. The first slot follows the last.
 func (s *recordSet) next(i int) int {
 	if i++; i == len(s.slots) {
@@ -133,7 +142,7 @@ func (s *recordSet) put(rec *Record, hash uint64) {
 	if 5*(s.used+1) > 4*len(s.slots) {
 		s.resize(s.used * 3 / 2)
 	}
-	s.slots[s.find(rec.PackedUID(), hash)] = rec
+	s.slots[s.free(hash)] = rec
 	s.used++
 }
 
@@ -167,8 +176,7 @@ func (s *recordSet) resize(slots int) {
 	s.slots = make([]*Record, max(slots, minSlots))
 	for _, rec := range old {
 		if rec != nil {
-			uid := rec.PackedUID()
-			s.slots[s.find(uid, hashOf(uid))] = rec
+			s.slots[s.free(hashOf(rec.PackedUID()))] = rec
 		}
 	}
 }

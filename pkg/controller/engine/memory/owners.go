@@ -98,10 +98,12 @@ func (m *Memory) Link(rec *Record) {
 	if c == nil {
 		return
 	}
-	if m.Dependents[c.UID] == nil {
-		m.Dependents[c.UID] = &index{}
+	siblings := m.Dependents[c.UID]
+	if siblings == nil {
+		siblings = &index{}
+		m.Dependents[c.UID] = siblings
 	}
-	m.Dependents[c.UID].Put(rec)
+	siblings.Put(rec)
 	rec.NS.Owners[Control{rec.Resource, c.GroupKind}]++
 }
 
