@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,6 @@ func TestDeletedChunk(t *testing.T) {
 	w.flush(t.Context())
 	clear(s.objects)
 	add(w, "a", 3, 5)
-	w.flush(t.Context()) // Its PUT finds out.
 	w.flush(t.Context())
 	s.want("a", 3, 5)
 	if s.objects["a/records-0000000001"] == nil {
@@ -103,7 +103,6 @@ func TestAnotherNamespace(t *testing.T) {
 	clear(s.objects)
 	s.uid = "ns-2"
 	add(w, "a", 3, 5)
-	w.flush(t.Context()) // Its PUT finds out.
 	w.flush(t.Context())
 	if gone := s.counted("gone"); gone != 2 || len(s.objects) > 0 {
 		t.Errorf("%d are gone, %d chunks are stored", gone, len(s.objects))
@@ -195,6 +194,35 @@ func TestLongLost(t *testing.T) {
 	two.flush(t.Context())
 	one.flush(t.Context())
 	s.want("a", 0, 500)
+}
+
+// TestFailedUpdate: if a write on top of a remembered chunk fails, or its answer is lost, the same round writes what is missing.
+func TestFailedUpdate(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		s := newStore(t)
+		w := s.writer()
+		add(w, "a", 0, 5)
+		w.flush(t.Context())
+		failed := false
+		fail := func(request string) error {
+			if failed || !strings.HasPrefix(request, "update") {
+				return nil
+			}
+			failed = true
+			return errors.New("connection reset")
+		}
+		if lost {
+			s.after = fail
+		} else {
+			s.before = fail
+		}
+		add(w, "a", 5, 10)
+		w.flush(t.Context())
+		s.want("a", 0, 10)
+		if _, sizes := s.stored("a"); !failed || !slices.Equal(sizes, []int{10}) {
+			t.Errorf("lost %t: a write failed: %t; got chunks of %v", lost, failed, sizes)
+		}
+	}
 }
 
 func zipped(text string) string {

@@ -83,6 +83,9 @@ func (w *Writer) flushNamespace(ctx context.Context, k key) error {
 			w.stored.Log(ctx, err, k.name, "")
 			count("dropped", w.buffer.removeBefore(k, w.Clock.Now().Add(-giveUpAfter)))
 			return nil
+		case errors.Is(err, errChanged):
+			open, err = w.openOf(ctx, k)
+			continue
 		case errors.Is(err, errAgain):
 			return nil
 		}
@@ -119,6 +122,8 @@ func (w *Writer) isThere(ctx context.Context, k key) (bool, error) {
 type openChunk struct {
 	number uint64
 	stored bool
+	// remembered is set if this replica has just written it, so that it was not read before the next write.
+	remembered bool
 	// count is how many records the chunk has, and room is how many more the namespace may have, as far as this replica knows.
 	count, room int
 	// known are the states in earlier chunks that may be those of pending records up to the number knownTo. It is nil once these are stored.
@@ -176,10 +181,13 @@ func (w *Writer) get(ctx context.Context, namespace string, number uint64) (*uns
 	return w.Client.Resource(Resource).Namespace(namespace).Get(ctx, nameOf(number), metav1.GetOptions{})
 }
 
-// errOfNamespace means that writes to a namespace fail, and errAgain that its chunks have changed.
 var (
+	// errOfNamespace means that writes to a namespace fail.
 	errOfNamespace = errors.New("its records cannot be written")
-	errAgain       = errors.New("its chunks must be read again")
+	// errAgain means that the chunks of a namespace must be read again in the next round, and errChanged that they must be read at once,
+	// because a write on top of what was remembered has failed.
+	errAgain   = errors.New("its chunks must be read again")
+	errChanged = errors.New("its last chunk is not as it was written")
 )
 
 // flushChunk writes the first records of a namespace, as many as fit into a chunk.
@@ -194,24 +202,14 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open *openChunk, first [
 		if err := encode(object, all); err != nil {
 			return fmt.Errorf("%w: %w", errOfNamespace, err)
 		}
-		switch w.stored.Try(ctx, stored.Change{Object: object, Cost: 1}) {
-		case stored.Done:
-			open.stored = true
-			open.has(len(all))
-			if count("stored", added); !isFull(object, len(all), w.perChunk()) {
-				w.written.Add(k, writtenChunk{object, w.Clock.Now()})
-			}
-		case stored.Gone:
-			if open.stored {
-				return errAgain // Only the chunk has gone, or the namespace too. The next round finds out.
-			}
-			count("gone", w.buffer.removeAll(k)) // With the namespace.
-			w.open.Remove(k)
-			return errAgain
-		case stored.Failed:
-			w.open.Remove(k)
-			count("dropped", w.buffer.removeBefore(k, w.Clock.Now().Add(-giveUpAfter)))
-			return errAgain
+		if result := w.stored.Try(ctx, stored.Change{Object: object, Cost: 1}); result != stored.Done {
+			return w.notWritten(k, open, result)
+		}
+		open.stored = true
+		open.has(len(all))
+		count("stored", added)
+		if !isFull(object, len(all), w.perChunk()) {
+			w.written.Add(k, writtenChunk{object, w.Clock.Now()})
 		}
 	}
 	w.buffer.removeTo(k, upTo)
@@ -224,6 +222,22 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open *openChunk, first [
 		open.next(all)
 	}
 	return nil
+}
+
+// notWritten is called when a chunk was not written. The error says when the chunks are read again.
+func (w *Writer) notWritten(k key, open *openChunk, result stored.Result) error {
+	switch {
+	case result == stored.Failed:
+		w.open.Remove(k)
+		count("dropped", w.buffer.removeBefore(k, w.Clock.Now().Add(-giveUpAfter)))
+	case !open.stored: // The namespace has gone. Otherwise only the chunk may have gone, which is found out when it is read.
+		count("gone", w.buffer.removeAll(k))
+		w.open.Remove(k)
+	}
+	if open.remembered {
+		return errChanged
+	}
+	return errAgain
 }
 
 // fill adds the first pending records that are not known yet to those of a chunk, until the chunk is full. It returns the number of the
@@ -243,10 +257,11 @@ func (w *Writer) fill(before []record, first []pending, known sets.Set[state]) (
 	return all, upTo
 }
 
-// content reads the chunk that takes the next records. If it is full, has gone or cannot be read, the next one takes them.
+// content returns the chunk that takes the next records. If it is full, has gone or cannot be read, the next one takes them.
 func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstructured.Unstructured, []record, error) {
+	open.remembered = false
 	if open.stored {
-		object, err := w.current(ctx, k, open.number)
+		object, err := w.current(ctx, k, open)
 		var all []record
 		switch {
 		case stored.IsGone(err): // It was deleted, or its namespace was.
@@ -282,17 +297,19 @@ type writtenChunk struct {
 	at     time.Time
 }
 
-// current returns the chunk of a namespace with a number. It reads it unless this replica has just written it. If somebody else has changed
-// or deleted it since, the next write fails, and the round after that reads it.
-func (w *Writer) current(ctx context.Context, k key, number uint64) (*unstructured.Unstructured, error) {
-	if remembered, ok := w.written.Get(k); ok {
-		w.written.Remove(k) // Until the next write has succeeded.
-		written := remembered.(writtenChunk)
-		if written.object.GetName() == nameOf(number) && w.Clock.Since(written.at) < rememberWritten {
-			return written.object, nil
-		}
+// current returns the chunk that is open. It reads it unless this replica has just written it. If somebody else has changed or deleted it
+// since, the next write fails, and the chunk is read after all.
+func (w *Writer) current(ctx context.Context, k key, open *openChunk) (*unstructured.Unstructured, error) {
+	name := nameOf(open.number)
+	written, ok := w.written.Get(k)
+	w.written.Remove(k) // Until the next write has succeeded.
+	if ok {
+		ok = written.(writtenChunk).object.GetName() == name && w.Clock.Since(written.(writtenChunk).at) < rememberWritten
 	}
-	return w.get(ctx, k.name, number)
+	if open.remembered = ok; ok {
+		return written.(writtenChunk).object, nil
+	}
+	return w.get(ctx, k.name, open.number)
 }
 
 // afterGone is called when a chunk that was stored has gone. It finds out what is stored now, and reports whether other replicas have

@@ -42,7 +42,7 @@ const (
 	mostPerChunk = 100
 	// mostOpen is for how many namespaces the last chunk is remembered. For others, the metadata of their chunks is listed.
 	mostOpen = 1000
-	// mostWritten is for how many of these all of the last chunk is remembered, some 10 kB each, and rememberWritten is for how long. While
+	// mostWritten is how many chunks are remembered as they were written, some 10 kB each, and rememberWritten is for how long. While
 	// something is deleted all the time, and nobody else writes, a write needs no read before it.
 	mostWritten, rememberWritten = 200, 10 * time.Second
 	// checkAfter is how long records wait before their namespace is compared with the one that has its name now.
@@ -66,8 +66,8 @@ type Config struct {
 	PerNamespace int
 }
 
-// Writer stores records. Add may be called at any time. Run needs no Lease: each write is on top of the resource version that was read
-// or written last, and each new chunk has the next number. So of two replicas that write to a namespace, one learns that it must read again.
+// Writer stores records. Add may be called at any time. Run needs no Lease: each write is on top of the resource version that was read or
+// written last, and each new chunk has the next number. So of two replicas that write to a namespace, one learns that it must read again.
 type Writer struct {
 	Config
 	buffer buffer
@@ -84,7 +84,8 @@ type Writer struct {
 func NewWriter(c Config) *Writer {
 	limit := rate.NewLimiter(budget, most)
 	return &Writer{
-		Config: c, limit: limit, open: lru.New(mostOpen), written: lru.New(mostWritten), stored: newStored(c, limit), wake: make(chan struct{}, 1),
+		Config: c, limit: limit, stored: newStored(c, limit), wake: make(chan struct{}, 1),
+		open: lru.New(mostOpen), written: lru.New(mostWritten),
 	}
 }
 

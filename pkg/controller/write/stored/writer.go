@@ -94,7 +94,7 @@ const (
 // Write makes a change when the budget allows it, and reports whether that need not be tried again.
 func (w *Writer) Write(ctx context.Context, c Change) (done bool) { return w.Try(ctx, c) != Failed }
 
-// Try makes a change when the budget allows it. If it is done, the object has its new resource version.
+// Try makes a change when the budget allows it. If it is done, the object is as it is stored now.
 func (w *Writer) Try(ctx context.Context, c Change) Result {
 	if w.Budget.WaitN(ctx, c.Cost) != nil {
 		return Failed
@@ -158,7 +158,7 @@ func (w *Writer) request(ctx context.Context, c Change) error {
 		written, err = client.Update(ctx, c.Object, metav1.UpdateOptions{})
 	}
 	if err == nil && written != nil {
-		c.Object.SetResourceVersion(written.GetResourceVersion())
+		c.Object.Object = written.Object
 	}
 	return err
 }
