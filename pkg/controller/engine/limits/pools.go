@@ -244,14 +244,11 @@ func SetPool(rec *memory.Record, match *policy.Match, next **memory.Membership) 
 // the last membership that was looked at. Memberships have the order of the matches that they come from, so the search usually ends at once
 // if the caller begins with the first membership, and asks for one match after another.
 func findMembership(rec *memory.Record, next **memory.Membership, is func(*memory.Pool) bool) *memory.Membership {
-	begin := cmp.Or(*next, rec.Membership)
-	for m := begin; m != nil; {
-		after := cmp.Or(m.Next, rec.Membership)
-		if *next = after; m.Pool != nil && is(m.Pool) {
-			return m
-		}
-		if m = after; m == begin {
-			break
+	for _, part := range [...][2]*memory.Membership{{*next, nil}, {rec.Membership, *next}} {
+		for m := part[0]; m != nil && m != part[1]; m = m.Next {
+			if *next = m.Next; m.Pool != nil && is(m.Pool) {
+				return m
+			}
 		}
 	}
 	return nil

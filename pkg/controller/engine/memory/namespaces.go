@@ -54,7 +54,7 @@ type Namespace struct {
 	// Ends are the times at which the deadlines end that Winnow has set.
 	Ends  Ends
 	Pools map[PoolKey]*Pool
-	// limitTimes has a few of the records.
+	// limitTimes has the records that have been over a limit, or count differently at some time.
 	limitTimes map[*Record]limitTimes
 	// touched is how many of the records are in Memory.Touched. Uncounted, Undecided and Unapplied are positions: the records below must be
 	// counted, settled, and have holds applied, whether they are in Memory.Touched or not.
@@ -192,8 +192,7 @@ func (ns *Namespace) RemoveRecord(rec *Record) {
 	ns.Records = ns.Records[:last]
 	ns.Uncounted, ns.Undecided, ns.Unapplied = min(ns.Uncounted, last), min(ns.Undecided, last), min(ns.Unapplied, last)
 	rec.Position = removedPosition
-	rec.Flags.Set(hasLimitTimes, false)
-	delete(ns.limitTimes, rec)
+	rec.setLimitTimes(noLimitTimes)
 }
 
 // RecordsNow returns the records that the namespace has when the loop begins, except those that are removed before their turn. So a loop
