@@ -149,7 +149,7 @@ func stopStorm(t *testing.T, stop func(g group, ns string) time.Time) (g group, 
 // stormStops is a round of stopStorm. It returns false if so few Jobs were left that nothing can be told.
 func stormStops(t *testing.T, ns string, stop func() time.Time) bool {
 	t.Helper()
-	const n = 3000
+	const n = 1500
 	finishedJobs(t, ns, n)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	waitFirstDeletion(t, ns, n)
