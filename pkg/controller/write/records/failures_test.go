@@ -66,7 +66,7 @@ func TestDeletedChunk(t *testing.T) {
 	if s.objects["a/records-0000000001"] == nil {
 		t.Error("the number does not say that a chunk is missing")
 	}
-	s.clock.Step(rememberWritten)
+	s.clock.Step(rememberWritten + time.Second)
 	// It can also go between the GET and the PUT.
 	s.before = func(request string) error {
 		if strings.HasPrefix(request, "update") {

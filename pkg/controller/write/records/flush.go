@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -209,7 +208,7 @@ func (w *Writer) flushChunk(ctx context.Context, k key, open *openChunk, first [
 		open.has(len(all))
 		count("stored", added)
 		if !isFull(object, len(all), w.perChunk()) {
-			w.written.Add(k, writtenChunk{object, w.Clock.Now()})
+			w.written.Add(k, object, rememberWritten)
 		}
 	}
 	w.buffer.removeTo(k, upTo)
@@ -291,23 +290,16 @@ func (w *Writer) content(ctx context.Context, k key, open *openChunk) (*unstruct
 	return newChunk(k.name, open.number), nil, nil
 }
 
-// writtenChunk is a chunk that this replica has written at a time.
-type writtenChunk struct {
-	object *unstructured.Unstructured
-	at     time.Time
-}
-
 // current returns the chunk that is open. It reads it unless this replica has just written it. If somebody else has changed or deleted it
 // since, the next write fails, and the chunk is read after all.
 func (w *Writer) current(ctx context.Context, k key, open *openChunk) (*unstructured.Unstructured, error) {
-	name := nameOf(open.number)
 	written, ok := w.written.Get(k)
 	w.written.Remove(k) // Until the next write has succeeded.
 	if ok {
-		ok = written.(writtenChunk).object.GetName() == name && w.Clock.Since(written.(writtenChunk).at) < rememberWritten
-	}
-	if open.remembered = ok; ok {
-		return written.(writtenChunk).object, nil
+		if object := written.(*unstructured.Unstructured); object.GetName() == nameOf(open.number) {
+			open.remembered = true
+			return object, nil
+		}
 	}
 	return w.get(ctx, k.name, open.number)
 }

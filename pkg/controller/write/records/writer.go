@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/klog/v2"
@@ -74,8 +75,8 @@ type Writer struct {
 	limit  *rate.Limiter
 	stored *stored.Writer
 	open   *lru.Cache // of openChunk, by key
-	// written has the last chunks that take more records: writtenChunk, by key.
-	written *lru.Cache
+	// written has the last chunks that take more records: *unstructured.Unstructured, by key.
+	written *cache.LRUExpireCache
 	wake    chan struct{}
 	errs    logonce.Errors // for one goroutine at a time
 }
@@ -85,7 +86,7 @@ func NewWriter(c Config) *Writer {
 	limit := rate.NewLimiter(budget, most)
 	return &Writer{
 		Config: c, limit: limit, stored: newStored(c, limit), wake: make(chan struct{}, 1),
-		open: lru.New(mostOpen), written: lru.New(mostWritten),
+		open: lru.New(mostOpen), written: cache.NewLRUExpireCacheWithClock(mostWritten, c.Clock),
 	}
 }
 

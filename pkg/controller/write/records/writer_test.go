@@ -40,7 +40,7 @@ func TestChunks(t *testing.T) {
 	s.requests = nil
 	add(w, "a", 730, 740)
 	w.flush(t.Context())
-	s.clock.Step(rememberWritten)
+	s.clock.Step(rememberWritten + time.Second)
 	add(w, "a", 740, 750)
 	w.flush(t.Context())
 	want = []string{"update a/records-0000000007", "get a/records-0000000007", "update a/records-0000000007"}
