@@ -101,17 +101,16 @@ func (rec *Record) limitTimes() limitTimes {
 
 func (rec *Record) setLimitTimes(times limitTimes) {
 	ns := rec.NS
-	switch rec.Flags.Set(hasLimitTimes, times != noLimitTimes); {
-	case times != noLimitTimes:
-		if ns.limitTimes == nil {
-			ns.limitTimes = map[*Record]limitTimes{}
-		}
-		ns.limitTimes[rec] = times
-	case len(ns.limitTimes) > 0:
+	if rec.Flags.Set(hasLimitTimes, times != noLimitTimes); times == noLimitTimes {
 		if delete(ns.limitTimes, rec); len(ns.limitTimes) == 0 {
 			ns.limitTimes = nil // The map would keep its memory.
 		}
+		return
 	}
+	if ns.limitTimes == nil {
+		ns.limitTimes = map[*Record]limitTimes{}
+	}
+	ns.limitTimes[rec] = times
 }
 
 // OverSince returns when a pool or ceiling last put the object over its limit; zero if never.
