@@ -32,14 +32,15 @@ var unlimited = []string{
 
 // racer deletes the Jobs of a burst, beside a controller manager that collects garbage.
 type racer struct {
-	name    string
-	manager []string // flags of the controller manager in addition to the usual ones
-	native  bool     // the controller manager deletes them
-	workers int      // of the bare loop, which deletes them if there are any
-	flags   []string // of Winnow, which does if nobody else does
-	profile string   // file for a CPU profile of Winnow
-	account string   // that the policies name; empty if they name none
-	peer    *peer    // another tool, which deletes them
+	name     string
+	manager  []string // flags of the controller manager in addition to the usual ones
+	native   bool     // the controller manager deletes them
+	workers  int      // of the bare loop, which deletes them if there are any
+	informed bool     // an informer follows the Jobs meanwhile, in another process
+	flags    []string // of Winnow, which does if nobody else does
+	profile  string   // file for a CPU profile of Winnow
+	account  string   // that the policies name; empty if they name none
+	peer     *peer    // another tool, which deletes them
 }
 
 // winnow reports whether Winnow deletes the Jobs.
@@ -64,6 +65,14 @@ func bareRacer(workers int) racer {
 	return racer{name: fmt.Sprintf("bare loop, %d", workers), manager: unlimited, workers: workers}
 }
 
+// informedRacer is the bare loop with the one watch beside it that anybody needs who does not know the Jobs in advance. The API server
+// encodes and sends an event for each deletion.
+func informedRacer(workers int) racer {
+	r := bareRacer(workers)
+	r.name, r.informed = r.name+" beside an informer", true
+	return r
+}
+
 var (
 	nativeDefaults  = racer{name: "native, defaults", native: true}
 	nativeUnlimited = racer{name: "native, unlimited", manager: unlimited, native: true}
@@ -78,13 +87,17 @@ func measureThroughput(ctx context.Context, o options, r *report) (err error) {
 	defer func() { err = errors.Join(err, t.stop()) }()
 	for i, n := range o.throughput {
 		beside := []racer{bareRacer(bareWorkers)}
+		if o.apart {
+			beside = append(beside, informedRacer(bareWorkers))
+		}
+		many := slices.Clip(beside)
 		if i == 0 && !o.apart {
 			beside = append(beside, nativeUnlimited)
 		}
 		if err := t.compare(ctx, r, burst{jobs: n, namespaces: 1}, o.rounds, beside...); err != nil {
 			return err
 		}
-		if err := t.compare(ctx, r, burst{jobs: n, namespaces: min(manyNamespaces, n)}, o.rounds, bareRacer(bareWorkers)); err != nil {
+		if err := t.compare(ctx, r, burst{jobs: n, namespaces: min(manyNamespaces, n)}, o.rounds, many...); err != nil {
 			return err
 		}
 	}

@@ -148,17 +148,33 @@ func (t *track) run(ctx context.Context, b burst, r racer) (out race, err error)
 		return out, err
 	}
 	if r.workers > 0 {
-		loop, failed := t.startBare(ctx, lit, r.workers)
+		pid, stop, failed := t.startLoop(ctx, lit, r)
 		if failed != nil {
 			return out, failed
 		}
-		defer func() { err = errors.Join(err, loop.Kill()) }()
-		own = loop.Pid()
+		defer func() { err = errors.Join(err, stop()) }()
+		own = pid
 	}
 	if out, err = t.watch(ctx, lit, r, own); err == nil {
 		t.lines = append(t.lines, out.line(b, r.name))
 	}
 	return out, err
+}
+
+// startLoop starts the bare loop of a racer, and the informer beside it.
+func (t *track) startLoop(ctx context.Context, b *litBurst, r racer) (pid int, stop func() error, err error) {
+	loop, err := t.startBare(ctx, b, r.workers)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case !r.informed:
+		return loop.Pid(), loop.Kill, nil
+	}
+	beside, err := t.startInformer(ctx, typedInformer, t.bareKubeconfig, b.jobs)
+	if err != nil {
+		return 0, nil, errors.Join(err, loop.Kill())
+	}
+	return loop.Pid(), func() error { return errors.Join(beside.Kill(), loop.Kill()) }, nil
 }
 
 // waitServing waits until Winnow leads and the aggregator has noticed that it is there.
