@@ -5,6 +5,7 @@ package decode
 
 import (
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,45 +28,43 @@ type fieldSet map[string]fieldSet
 
 const elements = "[]"
 
+// always are the fields that are decoded of each object: what facts and reflectors need of the metadata, and the kind. Decoders share them.
+var always = func() Partial {
+	fields := fieldSet{}
+	for _, path := range append(lifecycle.MetadataFields(),
+		[]string{"metadata", "annotations", metav1.InitialEventsAnnotationKey}, []string{"apiVersion"}, []string{"kind"}) {
+		fields = fields.with(path)
+	}
+	return Partial{fields: fields, withManagers: fields.with([]string{"metadata", "managedFields", elements, "manager"})}
+}()
+
 // NewPartial returns a decoder of the fields that expressions read, of what facts and reflectors need of the metadata, and of the kind of
 // the object. The fields of several expressions may be given one after the other.
 func NewPartial(fields ...[][]string) *Partial {
-	p := &Partial{fields: fieldSet{}, withManagers: fieldSet{}}
-	for _, paths := range append(fields, metadataFields(), [][]string{{"apiVersion"}, {"kind"}}) {
+	p := always
+	for _, paths := range fields {
 		for _, path := range paths {
-			p.fields, p.withManagers = p.fields.add(path), p.withManagers.add(path)
+			p.fields, p.withManagers = p.fields.with(path), p.withManagers.with(path)
 		}
 	}
-	p.withManagers = p.withManagers.add([]string{"metadata", "managedFields", elements, "manager"})
-	return p
+	return &p
 }
 
-// metadataFields are the paths of the metadata that facts and reflectors need.
-func metadataFields() [][]string {
-	return append(lifecycle.MetadataFields(), []string{"metadata", "annotations", metav1.InitialEventsAnnotationKey})
-}
-
-// add adds a path to the fields. An empty path is the whole object.
-func (fields fieldSet) add(path []string) fieldSet {
-	if len(path) == 0 {
+// with returns the fields and those of a path. An empty path is the whole object.
+func (fields fieldSet) with(path []string) fieldSet {
+	if fields == nil || len(path) == 0 {
 		return nil
 	}
-	at := fields
-	for i, key := range path {
-		below, ok := at[key]
-		switch {
-		case at == nil || ok && below == nil:
-			return fields // All of it is decoded already.
-		case i == len(path)-1:
-			at[key] = nil
-			return fields
-		case !ok:
-			below = fieldSet{}
-			at[key] = below
-		}
-		at = below
+	below, ok := fields[path[0]]
+	if ok && below == nil {
+		return fields // All of it is decoded already.
 	}
-	return fields
+	if !ok {
+		below = fieldSet{}
+	}
+	out := maps.Clone(fields) // Others may share it.
+	out[path[0]] = below.with(path[1:])
+	return out
 }
 
 // of returns the fields of what is encoded.

@@ -274,3 +274,18 @@ func BenchmarkEvent(b *testing.B) {
 		}
 	}
 }
+
+// TestDecodersAreIndependent: what one decoder reads of the metadata, others do not read.
+func TestDecodersAreIndependent(t *testing.T) {
+	const data = `{"metadata": {"name": "a", "generation": 7, "annotations": {"own": "b"}}}`
+	for _, path := range [][]string{{"metadata", "generation"}, {"metadata", "annotations", "own"}, {"metadata"}, {}} {
+		NewPartial([][]string{path})
+		object, err := NewPartial().Decode([]byte(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if object.GetName() != "a" || object.GetGeneration() != 0 || len(object.GetAnnotations()) > 0 {
+			t.Errorf("after a decoder of %q, others read %v", path, object)
+		}
+	}
+}

@@ -277,21 +277,14 @@ func isKnown(annotation []byte) bool {
 	_, _, tag := protowire.ConsumeTag(annotation)
 	entry, _ := protowire.ConsumeBytes(annotation[tag:])
 	key, err := field(entry, entryKey)
-	return err != nil || knownAnnotations[string(key)]
+	_, known := knownAnnotations[string(key)]
+	return known || err != nil
 }
 
 // Fields of an entry of a map.
 const entryKey, entryValue = 1, 2
 
-var knownAnnotations = func() map[string]bool {
-	out := map[string]bool{}
-	for _, path := range metadataFields() {
-		if path[1] == "annotations" {
-			out[path[2]] = true
-		}
-	}
-	return out
-}()
+var knownAnnotations = always.fields["metadata"]["annotations"]
 
 // leaveInner appends a field that is a message itself. Its length is known only after its own unread fields are removed.
 func leaveInner(to, one []byte, without *stripping) ([]byte, error) {
