@@ -162,6 +162,7 @@ func (k *Compact) WithFirstSeen(at time.Time, seen lifecycle.FirstSeen) *Compact
 		seen.Why = full.Doubt
 	}
 	full.FinishedAt, full.Doubt, full.FirstSeen = at, "", &seen
+	full.Labels = out.labels() // Those of before would keep k alive.
 	out.head = &head{k.shared, &full}
 	return &out
 }
@@ -212,7 +213,7 @@ func (k *Compact) SameAnnotations(o *Compact) bool {
 
 func (k *Compact) labels() labels.Labels {
 	if k.hasPlaceholders {
-		return placeholderLabels{k.shared, k.identity()}
+		return (*placeholderLabels)(k)
 	}
 	return k.shared
 }
@@ -234,27 +235,29 @@ func (k *Compact) LabelSet() labels.Set {
 
 // Fact returns the whole fact.
 func (k *Compact) Fact() *lifecycle.Fact {
+	own := *k // A record may get another Compact in the same place.
 	f := &lifecycle.Fact{}
-	if k.Unpack(f); f.ScheduledBy != lifecycle.ScheduledByField {
+	if own.Unpack(f); f.ScheduledBy != lifecycle.ScheduledByField {
 		f.Scheduled, f.ScheduledBy = k.scheduledFor(), lifecycle.ScheduledByField
 	}
 	if f.Stored != nil {
-		f.UID, f.Stored = k.UID(), nil
+		f.UID, f.Name, f.Content, f.Stored = k.UID(), k.Name(), k.Content(), nil
 	}
 	return f
 }
 
-// Unpack stores the fact in f, without allocating: f.Stored has the UID. If the name contains the scheduled time, f.ScheduledBy says so.
+// Unpack stores the fact in f, without allocating, and without reading the identity: f.Stored has what it says. If the name contains the
+// scheduled time, f.ScheduledBy says so.
 func (k *Compact) Unpack(f *lifecycle.Fact) {
 	if k.full != nil {
 		*f = *k.full
 		return
 	}
 	*f = lifecycle.Fact{
-		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), Stored: k, ResourceVersion: k.ResourceVersion, Labels: k.labels(),
+		Resource: k.Resource, Namespace: k.Namespace, Stored: k, ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
 		Deadline: k.Deadline(), Controller: k.Controller, ScheduledBy: k.scheduledBy,
-		Conditions: k.Conditions, Propagation: k.Propagation, Rereads: k.Rereads, Content: k.Content(),
+		Conditions: k.Conditions, Propagation: k.Propagation, Rereads: k.Rereads,
 	}
 }
 

@@ -193,3 +193,21 @@ func eventually(t *testing.T, interned int) {
 		t.Fatalf("%d, not %d", facts.Interned(), interned)
 	}
 }
+
+// TestFactsDoNotChange: a fact is of one state of the object, also if another state is stored in the same place.
+func TestFactsDoNotChange(t *testing.T) {
+	labelled := func(name string) *facts.Compact {
+		return facts.Compress(testbuilders.Job(name).Label("own", name).Complete(testbuilders.Now).Fact())
+	}
+	stored := *labelled("a")
+	f := stored.Fact()
+	stored = *labelled("b")
+	if f.Name != "a" || f.Labels.Get("own") != "a" {
+		t.Errorf("the fact of a is of %s with %q", f.Name, f.Labels.Get("own"))
+	}
+	var asked lifecycle.Fact
+	stored.Unpack(&asked)
+	if asked.ObjectName() != "b" || asked.Stored.UID() != stored.UID() || asked.Labels.Get("own") != "b" {
+		t.Errorf("asked of b: %s, %s", asked.ObjectName(), asked.Labels.Get("own"))
+	}
+}

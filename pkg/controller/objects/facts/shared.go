@@ -132,7 +132,7 @@ func appendKey(key []byte, f *lifecycle.Fact, uid UID) (_ []byte, labelsAt int) 
 		}
 	case *shared:
 		key = append(key, all.encodedLabels...)
-	case placeholderLabels:
+	case *placeholderLabels:
 		key = append(key, all.encodedLabels...)
 	default: // Without its labels, an object would be matched by other rules.
 		panic(fmt.Sprintf("labels as %T cannot be kept", all))
@@ -226,7 +226,7 @@ func (l encodedLabels) blocks() []uint32 {
 
 var (
 	_ labels.Labels = &shared{}
-	_ labels.Labels = placeholderLabels{}
+	_ labels.Labels = &placeholderLabels{}
 )
 
 // uidIn returns the UID in the id of an object; see Compact.
@@ -275,26 +275,24 @@ func (k *shared) block(label string) encodedLabels {
 	return k.encodedLabels[begin:end]
 }
 
-// placeholderLabels are the labels of one object whose shared part has placeholders.
-type placeholderLabels struct {
-	*shared
-	id string // see Compact
-}
+// placeholderLabels are the labels of one object whose shared part has placeholders. The identity, which is elsewhere in memory, is read
+// only for a label that needs it.
+type placeholderLabels Compact
 
 // Get implements labels.Labels.
-func (l placeholderLabels) Get(label string) string {
+func (l *placeholderLabels) Get(label string) string {
 	value, _ := l.Lookup(label)
 	return value
 }
 
 // Lookup implements labels.Labels.
-func (l placeholderLabels) Lookup(label string) (string, bool) {
+func (l *placeholderLabels) Lookup(label string) (string, bool) {
 	value, ok := l.shared.Lookup(label)
 	switch value {
 	case uidPlaceholder:
-		value = string(l.uidIn(l.id).Unpack())
+		value = string((*Compact)(l).UID())
 	case namePlaceholder:
-		value = l.nameIn(l.id)
+		value = (*Compact)(l).Name()
 	}
 	return value, ok
 }

@@ -27,15 +27,22 @@ const (
 	finalizerForeground = metav1.FinalizerDeleteDependents
 )
 
+// Stored is the stored form of a fact, which names the object.
+type Stored interface {
+	Name() string
+	UID() types.UID
+}
+
 // Fact is everything that decisions need to know of one object. It is immutable: a newer state of the object is a new fact. Package facts
 // has the compact form in which facts are stored.
 type Fact struct {
 	// Resource is the name that policies use: "resource.group".
-	Resource        string
-	Namespace, Name string
-	// UID is empty while policies are asked, because it would have to be allocated. Then Stored has it.
+	Resource  string
+	Namespace string
+	// Name, UID and Content are empty if Stored has them: while policies are asked, because they are elsewhere in memory.
+	Name            string
 	UID             types.UID
-	Stored          interface{ UID() types.UID }
+	Stored          Stored
 	ResourceVersion uint64
 	Labels          labels.Labels
 	Created         time.Time
@@ -134,6 +141,14 @@ type FirstSeen struct {
 	// Version is the resource version of the state that was seen first. After is the version of the last state without this doubt; 0 if none
 	// was seen. Marks of a state before After belong to an earlier run.
 	Version, After uint64
+}
+
+// ObjectName is the name of the object.
+func (f *Fact) ObjectName() string {
+	if f.Stored != nil {
+		return f.Stored.Name()
+	}
+	return f.Name
 }
 
 // MetadataFields returns the paths of the metadata that facts need, of Jobs and Pods too. Other annotations can be large. Of managedFields,

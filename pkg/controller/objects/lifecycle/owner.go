@@ -156,7 +156,7 @@ func (o *Finisher) ownership(f *Fact, independent bool) Ownership {
 		return Ownership{State: OwnerAbsent}
 	case o.Doubt != "":
 		return Ownership{State: OwnerInDoubt, Detail: f.Controller.String() + " is in doubt: " + o.Doubt}
-	case independent && !slices.Contains(o.Needs, f.Name):
+	case independent && !slices.Contains(o.Needs, f.ObjectName()):
 		return Ownership{}
 	}
 	out := Ownership{State: OwnerRunning}
@@ -225,7 +225,7 @@ func (f *Fact) scheduledAfter(t time.Time) bool {
 	case f.ScheduledBy == ScheduledByCreation && !f.Created.After(t):
 		return false // This saves parsing the name of most Jobs.
 	}
-	return ScheduleInName(f.Name, f.Controller.Name).After(t)
+	return ScheduleInName(f.ObjectName(), f.Controller.Name).After(t)
 }
 
 // ScheduleInName parses the names that the CronJob controller gives to Jobs: "<cronjob>-<minutes since 1970>". It returns zero for others.

@@ -288,7 +288,7 @@ func (e *Effective) KeepCommand(limits Limits, at time.Time) (how string, annota
 		return e.Extension(limits), false
 	}
 	return fmt.Sprintf("To keep it for a week longer: kubectl annotate --overwrite %s %s -n %s %s=%s",
-		e.Resource, e.Name, e.Namespace, gc.AnnotationKeepUntil, stamp(until)), true
+		e.Resource, e.ObjectName(), e.Namespace, gc.AnnotationKeepUntil, stamp(until)), true
 }
 
 // keptUntil reports whether the annotation keep-until with a time would keep the object until then.
