@@ -5,12 +5,16 @@ package observe
 
 import (
 	"context"
+	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -90,9 +94,9 @@ func (o *Observer) startReferrer(ctx context.Context, k *kinds.Referrer) *reflec
 	reading := decode.ReferrerReading(k)
 	list, watches := o.Client.Lister(reading, metav1.NamespaceAll), o.Client.Watcher(reading)
 	calls := o.order(k.Sources()[0]).ListWatch(selecting(list, k.FieldSelector), selecting(watches, k.FieldSelector))
-	sink := o.referrerSink(k)
-	stream := o.newReferrerStream(k, calls, o.reportReferrer(r, k), sink)
-	sink.replace = func(_ []referring, rv string) { stream.end(rv) } // The stream has passed on the objects.
+	reader := o.newReferrerReader(k)
+	stream, sink := newReferrerStream(reader, calls, o.reportReferrer(r, k)), reader.sink()
+	sink.replace = func(_ []runtime.Object, rv string) { stream.end(rv) } // The stream has passed on the objects.
 	r.done.Go(func() {
 		var reflector sync.WaitGroup
 		runReflector(r.ctx, &reflector, k.Sources()[0], stream.listWatch(), nil, sink)
@@ -102,23 +106,21 @@ func (o *Observer) startReferrer(ctx context.Context, k *kinds.Referrer) *reflec
 	return r
 }
 
-// newReferrerStream returns the stream of a resource, which hands its lists to the tracker one object at a time: each may have many names.
-func (o *Observer) newReferrerStream(
-	k *kinds.Referrer, calls *cache.ListWatch, report func(context.Context, error), sink *sink[referring],
-) *listStream[referring] {
+// newReferrerStream returns the stream of a resource, which hands its lists to the reader one object at a time: each may have many names.
+func newReferrerStream(r *referrerReader, calls *cache.ListWatch, report func(context.Context, error)) *listStream[runtime.Object] {
 	lw := newReferrersListWatch(calls.ListWithContextFunc, calls.WatchFuncWithContext, report)
-	return &listStream[referring]{
-		lister: lw.ListWithContextFunc, watcher: lw.WatchFuncWithContext, pages: o.Client.pages,
+	return &listStream[runtime.Object]{
+		lister: lw.ListWithContextFunc, watcher: lw.WatchFuncWithContext, pages: r.Client.pages,
 		report: func(ctx context.Context, err error) {
 			if err != nil {
 				report(ctx, err)
 			}
 		},
-		begin:  func() List[referring] { return o.beginReferrers(k) },
-		reduce: sink.reduce,
+		begin:  r.beginList,
+		reduce: itself,
 		atOnce: 1,
-		remove: sink.remove,
-		now:    o.Clock.Now,
+		remove: r.remove,
+		now:    r.Clock.Now,
 	}
 }
 
@@ -189,51 +191,120 @@ func explainReferrer(k *kinds.Referrer, err error) error {
 	return withAdvice(err, k.Resource(), gc.ReferrersAdvice())
 }
 
-// referring is what an object refers to, for each of the sources of its resource.
-type referring []knowledge.Referring
+// referrerReader tells the tracker what the objects of a resource refer to. It is for one reflector.
+type referrerReader struct {
+	*Observer
+	k              *kinds.Referrer
+	unstructuredOf func(object any) (*unstructured.Unstructured, error)
+	logged         bool
+	// told are the digests of the objects that the watch has reported since the last list, as the tracker knows them, by the digests of
+	// their UIDs. If two of these are the same, the object before is forgotten. The digest of an object contains its UID.
+	told map[uint64]uint64
+	seed maphash.Seed
+}
 
-// referrerSink takes in what follows a list.
-func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
-	unstructuredOf, logged := decode.UnstructuredFrom(k), false
-	return &sink[referring]{
-		reduce: func(object any) (referring, error) {
-			u, err := unstructuredOf(object)
-			if err != nil {
-				return decode.Unreadable(k), nil
-			}
-			all, err := decode.ReferringOf(k, u)
-			if err != nil && !logged { // Others most often fail for the same reason.
-				logged = true
-				klog.Background().Error(err, "Cannot tell what the objects of a resource refer to. Nothing is unused in the namespaces of such objects",
-					"resource", k.Resource(), "first", klog.KObj(u))
-			}
-			return all, nil
-		},
-		upsert: func(r referring) { o.Tracker.SetReferring(r, o.Clock.Now()) },
-		remove: func(r referring) {
-			for _, of := range r {
-				o.Tracker.RemoveReferrer(of.Source, of.UID, o.Clock.Now())
-			}
-		},
+func (o *Observer) newReferrerReader(k *kinds.Referrer) *referrerReader {
+	return &referrerReader{
+		Observer: o, k: k, unstructuredOf: decode.UnstructuredFrom(k), told: map[uint64]uint64{}, seed: maphash.MakeSeed(),
 	}
+}
+
+// sink takes in what follows a list.
+func (r *referrerReader) sink() *sink[runtime.Object] {
+	return &sink[runtime.Object]{reduce: itself, upsert: r.upsert, remove: r.remove}
+}
+
+// itself reduces nothing: whether an object is read at all depends on the one before.
+func itself(object any) (runtime.Object, error) {
+	o, ok := object.(runtime.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no object", object)
+	}
+	return o, nil
+}
+
+func (r *referrerReader) upsert(object runtime.Object) {
+	e, encoded := object.(*decode.Encoded)
+	if encoded && r.knows(e) {
+		return
+	}
+	all := r.read(object)
+	r.Tracker.SetReferring(all, r.Clock.Now())
+	if m, err := meta.Accessor(object); err == nil {
+		delete(r.told, r.uid(m))
+	}
+	if encoded && !slices.ContainsFunc(all, manyNames) {
+		r.told[r.uid(e)] = e.Digest(r.seed)
+	}
+}
+
+// knows reports whether an object refers to what the tracker was told.
+func (r *referrerReader) knows(e *decode.Encoded) bool {
+	digest, ok := r.told[r.uid(e)]
+	return ok && digest == e.Digest(r.seed)
+}
+
+// manyNames reports whether an object has so many names that there may have been no room for them when the tracker was told, so it is told
+// each time; see references.Index.
+func manyNames(of knowledge.Referring) bool { return len(of.Keys) > 1000 }
+
+func (r *referrerReader) uid(object metav1.Object) uint64 {
+	return maphash.String(r.seed, string(object.GetUID()))
+}
+
+func (r *referrerReader) remove(object runtime.Object) {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		skipped(object, err)
+		return
+	}
+	delete(r.told, r.uid(m))
+	for _, source := range r.k.Sources() {
+		r.Tracker.RemoveReferrer(source, decode.ReferrerOf(m).UID, r.Clock.Now())
+	}
+}
+
+// read returns what an object refers to, for each of the sources of its resource.
+func (r *referrerReader) read(object runtime.Object) []knowledge.Referring {
+	u, err := r.unstructuredOf(object)
+	if err != nil {
+		r.log(err, "Cannot decode the objects of a resource. Nothing is unused as long as there are such objects", object)
+		return decode.Unreadable(r.k, object)
+	}
+	all, err := decode.ReferringOf(r.k, u)
+	if err != nil {
+		r.log(err, "Cannot tell what the objects of a resource refer to. Nothing is unused in the namespaces of such objects", object)
+	}
+	return all
+}
+
+// log logs why an object cannot be read. Others most often fail for the same reason.
+func (r *referrerReader) log(err error, text string, object runtime.Object) {
+	if r.logged {
+		return
+	}
+	r.logged = true
+	m, _ := meta.Accessor(object)
+	klog.Background().Error(err, text, "resource", r.k.Resource(), "first", klog.KObj(m))
+}
+
+// beginList begins a list of all objects. The tracker forgets those that it does not have.
+func (r *referrerReader) beginList() List[runtime.Object] {
+	clear(r.told)
+	for _, source := range r.k.Sources() {
+		r.Tracker.BeginReferrers(source, r.Clock.Now())
+	}
+	return referrerList{r}
 }
 
 // referrerList passes a list of referrers to the tracker.
-type referrerList struct {
-	*Observer
-	k *kinds.Referrer
-}
-
-func (o *Observer) beginReferrers(k *kinds.Referrer) List[referring] {
-	for _, source := range k.Sources() {
-		o.Tracker.BeginReferrers(source, o.Clock.Now())
-	}
-	return referrerList{o, k}
-}
+type referrerList struct{ *referrerReader }
 
 // Add implements List.
-func (l referrerList) Add(page []referring, now time.Time) {
-	l.Tracker.SetReferring(slices.Concat(page...), now)
+func (l referrerList) Add(page []runtime.Object, now time.Time) {
+	for _, object := range page {
+		l.Tracker.SetReferring(l.read(object), now)
+	}
 }
 
 // End implements List.
@@ -245,8 +316,6 @@ func (l referrerList) End(_ uint64, now time.Time) {
 
 // Abandon implements List. Nothing is unused until a list ends.
 func (l referrerList) Abandon(time.Time) {}
-
-var _ cache.TransformingStore = &sink[referring]{}
 
 // referrersTracker takes in what may refer to ConfigMaps and Secrets.
 type referrersTracker interface {

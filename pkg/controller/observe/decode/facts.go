@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,10 +53,7 @@ func ReferrerReading(k *kinds.Referrer) Reading {
 // ReferringOf returns what an object refers to. The error says what could not be read; see kinds.Referrer.
 func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]knowledge.Referring, error) {
 	refs, exempt, err := k.References(object)
-	of := references.Referrer{UID: object.GetUID(), Namespace: object.GetNamespace(), Name: object.GetName()}
-	if of.UID == "" { // Not all API servers of others set it.
-		of.UID = types.UID(of.Namespace + "/" + of.Name)
-	}
+	of := ReferrerOf(object)
 	var out []knowledge.Referring
 	if source := k.Source(); source != "" {
 		out = append(out, knowledge.Referring{Source: source, Referrer: of, Keys: references.Keys(refs)})
@@ -68,6 +66,15 @@ func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]knowle
 		out = append(out, own)
 	}
 	return out, err
+}
+
+// ReferrerOf identifies an object.
+func ReferrerOf(object metav1.Object) references.Referrer {
+	of := references.Referrer{UID: object.GetUID(), Namespace: object.GetNamespace(), Name: object.GetName()}
+	if of.UID == "" { // Not all API servers of others set it.
+		of.UID = types.UID(of.Namespace + "/" + of.Name)
+	}
+	return of
 }
 
 // metadataOfReferrers are the fields of the metadata that are read of each referrer.
@@ -86,6 +93,10 @@ func UnstructuredFrom(k *kinds.Referrer) func(object any) (*unstructured.Unstruc
 	_, bare := k.Kind().New().(*metav1.PartialObjectMetadata)
 	return func(object any) (*unstructured.Unstructured, error) {
 		switch o := object.(type) {
+		case *Encoded:
+			if !bare {
+				return o.Unstructured()
+			}
 		case *unstructured.Unstructured:
 			if !bare {
 				return o, nil
@@ -101,11 +112,14 @@ func UnstructuredFrom(k *kinds.Referrer) func(object any) (*unstructured.Unstruc
 	}
 }
 
-// Unreadable is what an object refers to that is not known at all: everything in every namespace.
-func Unreadable(k *kinds.Referrer) []knowledge.Referring {
+// Unreadable is what an object refers to that cannot be decoded: everything in every namespace.
+func Unreadable(k *kinds.Referrer, object any) []knowledge.Referring {
 	everything := references.Keys([]references.Reference{{
 		To: references.Secrets | references.ConfigMaps, Namespace: references.All, Name: references.All,
 	}})
-	unreadable := references.Referrer{UID: "unreadable", Name: "unreadable"}
-	return []knowledge.Referring{{Source: k.Sources()[0], Referrer: unreadable, Keys: everything}}
+	of := references.Referrer{UID: "unreadable", Name: "unreadable"}
+	if m, err := meta.Accessor(object); err == nil {
+		of = ReferrerOf(m)
+	}
+	return []knowledge.Referring{{Source: k.Sources()[0], Referrer: of, Keys: everything}}
 }

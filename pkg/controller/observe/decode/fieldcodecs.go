@@ -25,7 +25,8 @@ func (c fieldCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 	return all
 }
 
-// fieldDecoder decodes objects and lists of one kind from protobuf. Everything else, such as a Status, is decoded whole.
+// fieldDecoder decodes lists of one kind from protobuf, and leaves single objects encoded; see Encoded. Everything else, such as a Status,
+// is decoded whole.
 type fieldDecoder struct {
 	runtime.Serializer
 	reading Reading
@@ -40,7 +41,7 @@ func (d fieldDecoder) Decode(
 	if kind.Kind = name; err != nil || kind != d.reading.Kind.GroupVersionKind {
 		return d.Serializer.Decode(data, defaults, into)
 	}
-	decode := d.reading.fields.object
+	decode := d.reading.fields.encoded
 	if isList {
 		decode = d.reading.fields.objects
 	}

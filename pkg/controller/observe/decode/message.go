@@ -28,6 +28,7 @@ type messageField struct {
 	// list says that the field is one element of a list, and omitted that JSON does not have its zero value.
 	list, omitted bool
 	wire          protowire.Type
+	below         message // the fields that are decoded of this one, if it is a message of which not all are
 	// value returns what JSON would have. A message or map that was begun before goes on.
 	value func(v encodedValue, before any) (any, error)
 }
@@ -67,16 +68,19 @@ func (m message) objects(data []byte) (runtime.Object, error) {
 
 // decode adds the fields of a message to an object.
 func (m message) decode(data []byte, into map[string]any) error {
-	return eachField(data, func(number int, v encodedValue) error {
-		f, ok := m[number]
-		if !ok {
-			return nil
-		}
-		if err := f.decode(v, into); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
+	return eachField(data, func(number int, v encodedValue) error { return m.decodeField(number, v, into) })
+}
+
+// decodeField adds one field of a message to an object.
+func (m message) decodeField(number int, v encodedValue, into map[string]any) error {
+	f, ok := m[number]
+	if !ok {
 		return nil
-	})
+	}
+	if err := f.decode(v, into); err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	return nil
 }
 
 func (f *messageField) decode(v encodedValue, into map[string]any) error {
@@ -102,6 +106,11 @@ func (f *messageField) decode(v encodedValue, into map[string]any) error {
 
 // eachField calls do with each field of a message, by its number.
 func eachField(message []byte, do func(number int, v encodedValue) error) error {
+	return eachRawField(message, func(number int, v encodedValue, _ []byte) error { return do(number, v) })
+}
+
+// eachRawField is eachField that also passes the field as it is encoded, with its number.
+func eachRawField(message []byte, do func(number int, v encodedValue, raw []byte) error) error {
 	for len(message) > 0 {
 		number, wire, tag := protowire.ConsumeTag(message)
 		if tag < 0 {
@@ -118,7 +127,7 @@ func eachField(message []byte, do func(number int, v encodedValue) error) error 
 		if wire == protowire.VarintType {
 			v.varint, _ = protowire.ConsumeVarint(message[tag:])
 		}
-		if err := do(int(number), v); err != nil {
+		if err := do(int(number), v, message[:tag+n]); err != nil {
 			return err
 		}
 		message = message[tag+n:]
@@ -178,21 +187,23 @@ func newMessageField(field reflect.StructField, below [][]string) messageField {
 		f.wire = protowire.VarintType
 		f.value = func(v encodedValue, _ any) (any, error) { return int64(v.varint), nil } //nolint:gosec // Negative ones are so encoded.
 	default:
-		f.value = valueOf(t, below)
+		f.setValue(t, below)
 	}
 	return f
 }
 
-// valueOf returns what decodes a map of strings, some fields of a message, or another Go type; see messageField.
-func valueOf(t reflect.Type, below [][]string) func(encodedValue, any) (any, error) {
+// setValue has a field decode a map of strings, some fields of a message, or another Go type.
+func (f *messageField) setValue(t reflect.Type, below [][]string) {
 	whole := slices.ContainsFunc(below, func(path []string) bool { return len(path) == 0 })
 	switch {
 	case t == reflect.TypeFor[map[string]string]():
-		return entry
+		f.value = entry
 	case t.Kind() == reflect.Struct && (!whole || flat(t)) && !reflect.PointerTo(t).Implements(marshaler):
-		return messageOf(t, below).value
+		f.below = messageOf(t, below)
+		f.value = f.below.value
+	default:
+		f.value = wholeValueOf(t)
 	}
-	return wholeValueOf(t)
 }
 
 // flat reports whether a struct has no others below it.

@@ -5,6 +5,7 @@ package decode
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math/rand"
 	"reflect"
 	"slices"
@@ -140,10 +141,7 @@ func TestReferrerList(t *testing.T) {
 
 // BenchmarkReferrer decodes a small Pod and finds what it refers to.
 func BenchmarkReferrer(b *testing.B) {
-	job := testkinds.TemplatedJob("a")
-	pod := &corev1.Pod{ObjectMeta: job.ObjectMeta, Spec: job.Spec.Template.Spec}
-	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
-	k, data := podReferrer(), encoded(b, pod)
+	k, data := podReferrer(), encoded(b, smallPod())
 	decoder, unstructuredOf := fieldDecoder{whole, ReferrerReading(k)}, UnstructuredFrom(k)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -153,6 +151,18 @@ func BenchmarkReferrer(b *testing.B) {
 		}
 		if of, err := ReferringOf(k, u); err != nil || len(of[0].Keys) == 0 {
 			b.Fatal(of, err)
+		}
+	}
+}
+
+// BenchmarkUnchangedReferrer compares a small Pod with the one before.
+func BenchmarkUnchangedReferrer(b *testing.B) {
+	pod, seed := smallPod(), maphash.MakeSeed()
+	decoder, data, before := fieldDecoder{whole, ReferrerReading(podReferrer())}, encoded(b, pod), encodedPod(b, pod).Digest(seed)
+	b.ReportAllocs()
+	for b.Loop() {
+		if e, ok := decoded(b, decoder, data).(*Encoded); !ok || e.Digest(seed) != before {
+			b.Fatal("the Pod has changed")
 		}
 	}
 }
