@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -196,7 +196,7 @@ type referrerReader struct {
 	*Observer
 	k              *kinds.Referrer
 	unstructuredOf func(object any) (*unstructured.Unstructured, error)
-	logged         bool
+	logged         sets.Set[string] // messages
 	// told are the digests of the objects that the watch has reported since the last list, as the tracker knows them, by the digests of
 	// their UIDs. If two of these are the same, the object before is forgotten. The digest of an object contains its UID.
 	told map[uint64]uint64
@@ -205,7 +205,7 @@ type referrerReader struct {
 
 func (o *Observer) newReferrerReader(k *kinds.Referrer) *referrerReader {
 	return &referrerReader{
-		Observer: o, k: k, unstructuredOf: decode.UnstructuredFrom(k), told: map[uint64]uint64{}, seed: maphash.MakeSeed(),
+		Observer: o, k: k, unstructuredOf: decode.UnstructuredFrom(k), logged: sets.New[string](), told: map[uint64]uint64{}, seed: maphash.MakeSeed(),
 	}
 }
 
@@ -228,25 +228,20 @@ func (r *referrerReader) upsert(object runtime.Object) {
 	if encoded && r.knows(e) {
 		return
 	}
-	all := r.read(object)
-	r.Tracker.SetReferring(all, r.Clock.Now())
+	r.Tracker.SetReferring(r.read(object), r.Clock.Now())
 	if m, err := meta.Accessor(object); err == nil {
 		delete(r.told, r.uid(m))
 	}
-	if encoded && !slices.ContainsFunc(all, manyNames) {
+	if encoded {
 		r.told[r.uid(e)] = e.Digest(r.seed)
 	}
 }
 
-// knows reports whether an object refers to what the tracker was told.
+// knows reports whether the tracker knows what an object refers to, and had room for it.
 func (r *referrerReader) knows(e *decode.Encoded) bool {
 	digest, ok := r.told[r.uid(e)]
-	return ok && digest == e.Digest(r.seed)
+	return ok && digest == e.Digest(r.seed) && !r.Tracker.IsOverfull(e.Namespace)
 }
-
-// manyNames reports whether an object has so many names that there may have been no room for them when the tracker was told, so it is told
-// each time; see references.Index.
-func manyNames(of knowledge.Referring) bool { return len(of.Keys) > 1000 }
 
 func (r *referrerReader) uid(object metav1.Object) uint64 {
 	return maphash.String(r.seed, string(object.GetUID()))
@@ -280,10 +275,10 @@ func (r *referrerReader) read(object runtime.Object) []knowledge.Referring {
 
 // log logs why an object cannot be read. Others most often fail for the same reason.
 func (r *referrerReader) log(err error, text string, object runtime.Object) {
-	if r.logged {
+	if r.logged.Has(text) {
 		return
 	}
-	r.logged = true
+	r.logged.Insert(text)
 	m, _ := meta.Accessor(object)
 	klog.Background().Error(err, text, "resource", r.k.Resource(), "first", klog.KObj(m))
 }
@@ -325,6 +320,7 @@ type referrersTracker interface {
 	BeginReferrers(source string, now time.Time)
 	EndReferrers(source string, now time.Time)
 	SetReferring(all []knowledge.Referring, now time.Time)
+	IsOverfull(namespace string) bool
 	RemoveReferrer(source string, uid types.UID, now time.Time)
 	NeedsReread() <-chan struct{}
 	BeginReread() (number uint32, namespaces []string)

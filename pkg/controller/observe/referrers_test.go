@@ -360,8 +360,11 @@ func TestUndiscoveredReferrers(t *testing.T) {
 // referrerLog is a tracker that notes what it is told of referrers.
 type referrerLog struct {
 	Tracker
-	log []string
+	log      []string
+	overfull string // namespace
 }
+
+func (l *referrerLog) IsOverfull(namespace string) bool { return l.overfull == namespace }
 
 func (l *referrerLog) ObservingReferrers(source string, why error, _ time.Time) {
 	l.log = append(l.log, fmt.Sprintf("%s: %v", source, why))
@@ -585,25 +588,17 @@ func TestUnchangedReferrers(t *testing.T) {
 		{func() { r.upsert(running(runs, "a", "x")) }, "a refers to 0"}, // What is not encoded is not compared.
 		{func() { r.upsert(running(runs, "a", "x")) }, "a refers to 0"},
 		{event(watch.Modified, a), "a refers to 1"},
-		{event(watch.Modified, pulling(1000)), "a refers to 1000"},
-		{event(watch.Modified, pulling(1000)), ""},
-		{event(watch.Modified, pulling(1001)), "a refers to 1001"}, // There may have been no room for so many.
-		{event(watch.Modified, pulling(1001)), "a refers to 1001"},
+		{event(watch.Modified, a), ""},
+		{func() { log.overfull = testbuilders.Home }, ""},
+		{event(watch.Modified, a), "a refers to 1"}, // There may have been no room for it.
+		{func() { log.overfull = "" }, ""},
+		{event(watch.Modified, a), ""},
 	} {
 		log.log = nil
 		if step.do(); strings.Join(log.log, ", ") != step.want {
 			t.Errorf("step %d: the tracker is told %q, not %q", i, log.log, step.want)
 		}
 	}
-}
-
-// pulling is a Pod with so many Secrets.
-func pulling(secrets int) *corev1.Pod {
-	pod := testbuilders.Pod("a").Obj()
-	for i := range secrets {
-		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: fmt.Sprint(i)})
-	}
-	return pod
 }
 
 // TestUndecodableReferrer: what cannot be decoded may refer to everything, until it can be decoded.

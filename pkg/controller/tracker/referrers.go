@@ -51,6 +51,11 @@ func (t *Tracker) RemoveReferrer(source string, uid types.UID, now time.Time) {
 	t.doReferrers(func(e *engine.Engine) { e.RemoveReferrer(source, uid, now) }, now)
 }
 
+// IsOverfull reports whether there is no room for what some referrers in a namespace refer to. Setting one of them again may find room.
+func (t *Tracker) IsOverfull(namespace string) bool {
+	return call(t, func(e *engine.Engine) bool { return e.Usage.IsOverfull(namespace) })
+}
+
 // BeginReread begins to read again the referrers of the namespaces that it returns.
 func (t *Tracker) BeginReread() (number uint32, namespaces []string) {
 	t.do(func(e *engine.Engine) { number, namespaces = e.BeginReread() })

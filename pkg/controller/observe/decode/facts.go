@@ -118,7 +118,7 @@ func Unreadable(k *kinds.Referrer, object any) []knowledge.Referring {
 		To: references.Secrets | references.ConfigMaps, Namespace: references.All, Name: references.All,
 	}})
 	of := references.Referrer{UID: "unreadable", Name: "unreadable"}
-	if m, err := meta.Accessor(object); err == nil {
+	if m, err := meta.Accessor(object); err == nil && k.Source() != "" { // The name of an exemption is its reason.
 		of = ReferrerOf(m)
 	}
 	return []knowledge.Referring{{Source: k.Sources()[0], Referrer: of, Keys: everything}}
