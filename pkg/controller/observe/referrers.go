@@ -205,7 +205,8 @@ type referrerReader struct {
 
 func (o *Observer) newReferrerReader(k *kinds.Referrer) *referrerReader {
 	return &referrerReader{
-		Observer: o, k: k, unstructuredOf: decode.UnstructuredFrom(k), logged: sets.New[string](), told: map[uint64]uint64{}, seed: maphash.MakeSeed(),
+		Observer: o, k: k, unstructuredOf: decode.UnstructuredFrom(k), logged: sets.New[string](),
+		told: map[uint64]uint64{}, seed: maphash.MakeSeed(),
 	}
 }
 

@@ -94,8 +94,8 @@ func (t *Tracker[T]) NeedsReread() bool {
 	return len(t.rereads.pending) > 0 && t.index.AnyOverfull() && t.Known()
 }
 
-// IsOverfull reports whether some referrers in a namespace have keys that are not stored, for which there may be room once others are set or
-// removed.
+// IsOverfull reports whether some referrers in a namespace have keys that are not stored. There may be room for them once others are set
+// or removed.
 func (t *Tracker[T]) IsOverfull(namespace string) bool { return t.index.IsOverfull(namespace) }
 
 // BeginReread begins to read again all referrers of the namespaces that it returns. It returns none if that would tell nothing.
