@@ -86,18 +86,18 @@ func measureThroughput(ctx context.Context, o options, r *report) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.stop()) }()
 	for i, n := range o.throughput {
-		beside := []racer{bareRacer(bareWorkers)}
+		loops := []racer{bareRacer(bareWorkers)}
 		if o.apart {
-			beside = append(beside, informedRacer(bareWorkers))
+			loops = append(loops, informedRacer(bareWorkers))
 		}
-		many := slices.Clip(beside)
+		beside := loops
 		if i == 0 && !o.apart {
 			beside = append(beside, nativeUnlimited)
 		}
 		if err := t.compare(ctx, r, burst{jobs: n, namespaces: 1}, o.rounds, beside...); err != nil {
 			return err
 		}
-		if err := t.compare(ctx, r, burst{jobs: n, namespaces: min(manyNamespaces, n)}, o.rounds, many...); err != nil {
+		if err := t.compare(ctx, r, burst{jobs: n, namespaces: min(manyNamespaces, n)}, o.rounds, loops...); err != nil {
 			return err
 		}
 	}
