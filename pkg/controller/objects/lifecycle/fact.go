@@ -151,6 +151,14 @@ func (f *Fact) ObjectName() string {
 	return f.Name
 }
 
+// ObjectUID is the UID of the object.
+func (f *Fact) ObjectUID() types.UID {
+	if f.Stored != nil {
+		return f.Stored.UID()
+	}
+	return f.UID
+}
+
 // MetadataFields returns the paths of the metadata that facts need, of Jobs and Pods too. Other annotations can be large. Of managedFields,
 // which are large too, only the managers are needed, and only if NeedsManagers.
 func MetadataFields() [][]string {

@@ -198,11 +198,7 @@ func (c *CronJob) isActive(f *Fact) bool {
 	if len(c.Active) == 0 {
 		return false
 	}
-	uid := f.UID
-	if f.Stored != nil {
-		uid = f.Stored.UID()
-	}
-	return slices.Contains(c.Active, uid)
+	return slices.Contains(c.Active, f.ObjectUID())
 }
 
 // ScheduledBy says where the scheduled time of a Job is found.
