@@ -38,6 +38,19 @@ func TestReferrersInAnotherForm(t *testing.T) {
 	}
 }
 
+// referrerLog is a tracker that notes what it is told of referrers.
+type referrerLog struct {
+	Tracker
+	log      []string
+	overfull string // namespace
+}
+
+func (l *referrerLog) IsOverfull(namespace string) bool { return l.overfull == namespace }
+
+func (l *referrerLog) ObservingReferrers(source string, why error, _ time.Time) {
+	l.log = append(l.log, fmt.Sprintf("%s: %v", source, why))
+}
+
 func (l *referrerLog) SetReferring(all []knowledge.Referring, _ time.Time) {
 	for _, of := range all {
 		l.log = append(l.log, fmt.Sprintf("%s refers to %d", of.Name, len(of.Keys)))

@@ -353,19 +353,6 @@ func TestUndiscoveredReferrers(t *testing.T) {
 	}
 }
 
-// referrerLog is a tracker that notes what it is told of referrers.
-type referrerLog struct {
-	Tracker
-	log      []string
-	overfull string // namespace
-}
-
-func (l *referrerLog) IsOverfull(namespace string) bool { return l.overfull == namespace }
-
-func (l *referrerLog) ObservingReferrers(source string, why error, _ time.Time) {
-	l.log = append(l.log, fmt.Sprintf("%s: %v", source, why))
-}
-
 // TestReferrerCalls: which answers to the calls of a reflector say that referrers can be observed, or cannot.
 func TestReferrerCalls(t *testing.T) {
 	refused := errors.New("refused")
